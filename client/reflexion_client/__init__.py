@@ -1,0 +1,1 @@
+"""What an agent tool imports to report failures and recall lessons."""
