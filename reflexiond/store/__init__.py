@@ -1,1 +1,1 @@
-""""""
+"""Storage: the port, and one folder an engine."""

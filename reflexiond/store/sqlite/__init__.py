@@ -1,1 +1,3 @@
-""""""
+"""The SQLite engine."""
+
+from .store import SqliteStore as SqliteStore

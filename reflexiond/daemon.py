@@ -1,0 +1,228 @@
+"""The composition root: the one place where the parts meet. Start, run, drain, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import signal
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reflexion_client import __version__
+from reflexion_client.config import default_state_dir
+from reflexion_client.paths import default_socket
+
+from reflexiond.clock import SECOND_NS, Clock, SystemClock
+from reflexiond.events import Bus, Event
+from reflexiond.learn import Learner
+from reflexiond.memory.embed import open_embedder
+from reflexiond.memory.keys import Keys
+from reflexiond.memory.recall import Recaller
+from reflexiond.observe.counters import Counters
+from reflexiond.observe.logs import write_event
+from reflexiond.platform.lock import StateLock
+from reflexiond.platform.paths import DATABASE_NAME, prepare_state_dir
+from reflexiond.platform.peers import is_trusted
+from reflexiond.platform.sockets import announce, bind, raise_file_limit, withdraw
+from reflexiond.queue.admission import Admissions
+from reflexiond.queue.backoff import RetryPolicy
+from reflexiond.queue.housekeeper import Housekeeper
+from reflexiond.queue.workers import Workers
+from reflexiond.rpc.methods import METHODS, Method
+from reflexiond.rpc.params import Params
+from reflexiond.rpc.server import Handler, Limits, Server
+from reflexiond.rpc.services import Identity, Json, Services
+from reflexiond.settings import Settings, describe
+from reflexiond.store.sqlite import SqliteStore
+
+log = logging.getLogger("reflexiond")
+
+REPLY_GRACE_S = 2.0
+"""How long calls under way may take to be answered once the queue is drained."""
+
+
+class Daemon:
+    """One daemon's life. `run` returns when it was asked to stop and has drained.
+
+    Args:
+        settings: all settings, resolved.
+        clock: the time of day.
+    """
+
+    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._stop = asyncio.Event()
+        self._draining = False
+        self.ready = asyncio.Event()
+
+    def stop(self) -> None:
+        """Ask the daemon to drain and stop."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Start, serve until stopped, drain, stop.
+
+        Raises:
+            StartupError, ConfigError: it could not start; nothing was changed.
+        """
+        settings = self._settings
+        state_dir = prepare_state_dir(settings.state_dir)
+        raise_file_limit()
+        async with AsyncExitStack() as stack:
+            stack.enter_context(StateLock(state_dir))
+            store = await SqliteStore.open(
+                state_dir / DATABASE_NAME, volatile_queue=not settings.queue_enabled
+            )
+            stack.push_async_callback(store.close)
+            await self._serve(stack, state_dir, store)
+
+    async def _serve(self, stack: AsyncExitStack, state_dir: Path, store: SqliteStore) -> None:
+        settings, clock = self._settings, self._clock
+        bus, counters = Bus(), Counters()
+        bus.subscribe(counters.count)
+        bus.subscribe(write_event)
+        store.database.on_problem = partial(_publish_problem, bus)
+
+        keys = Keys(store, open_embedder(settings))
+        stack.push_async_callback(keys.close)
+        learner = Learner(keys.of_lesson, clock, persist=settings.persist)
+        workers = Workers(
+            store,
+            learner,
+            policy=RetryPolicy(
+                initial_delay_ns=settings.initial_delay_ns,
+                max_delay_ns=settings.max_delay_ns,
+                jitter_fraction=settings.jitter,
+                max_attempts=settings.max_attempts,
+            ),
+            clock=clock,
+            random=random.random,
+            count=settings.workers,
+            job_timeout_ns=settings.job_timeout_ns,
+            publish=bus.publish,
+            freed=lambda: admissions.admit(),
+        )
+        admissions = Admissions(
+            store,
+            clock,
+            capacity=settings.capacity,
+            drop_oldest=settings.drop_oldest,
+            block_timeout_ns=settings.block_timeout_ns,
+            publish=bus.publish,
+            wake=workers.wake,
+        )
+        housekeeper = Housekeeper(
+            store,
+            clock,
+            crash_budget=settings.crash_budget,
+            stale_after_ns=settings.stale_after_ns,
+            history_age_ns=settings.history_max_age_ns,
+            history_rows=settings.history_max_rows,
+            publish=bus.publish,
+            admit=admissions.admit,
+        )
+        await housekeeper.recover()
+
+        path = _socket_path(settings, state_dir)
+        identity = Identity(
+            version=__version__,
+            boot_id=secrets.token_hex(8),
+            pid=os.getpid(),
+            started_at_ns=clock.now_ns(),
+            socket=str(path),
+            state_dir=str(state_dir),
+        )
+        services = Services(
+            identity=identity,
+            clock=clock,
+            store=store,
+            admissions=admissions,
+            workers=workers,
+            keys=keys,
+            recaller=Recaller(
+                store,
+                keys,
+                limit=settings.recall_limit,
+                floor=settings.recall_floor,
+                token_budget=settings.recall_token_budget,
+            ),
+            publish=bus.publish,
+            queue_persistent=settings.queue_enabled,
+            counters=counters.totals,
+            store_facts=store.facts,
+            connections=lambda: len(server.connections),
+            settings=lambda: describe(settings),
+            shutdown=self.stop,
+            draining=lambda: self._draining,
+            persist=settings.persist,
+        )
+        server = Server(
+            {name: _handler(method, services) for name, method in METHODS.items()},
+            is_trusted=is_trusted,
+            limits=Limits(
+                max_frame_bytes=settings.max_frame_bytes,
+                max_connections=settings.max_connections,
+                max_pending=settings.max_pending,
+            ),
+        )
+        listener = bind(path)
+        stack.callback(withdraw, state_dir, path)
+        await server.start(listener)
+        announce(state_dir, path, identity.boot_id, identity.version)
+        workers.start()
+        housekeeper.start()
+        log.info("ready: pid %d, socket %s", identity.pid, path)
+        self.ready.set()
+        try:
+            await self._stop.wait()
+        finally:
+            self._draining = True
+            log.info("draining")
+            admissions.close()
+            await housekeeper.stop()
+            await workers.stop(settings.drain_timeout_ns / SECOND_NS)
+            await server.stop(REPLY_GRACE_S)
+            log.info("stopped")
+
+
+def _handler(method: Method, services: Services) -> Handler:
+    def handle(params: dict[str, Any]) -> Awaitable[Json]:
+        return method(services, Params(params))
+
+    return handle
+
+
+def _socket_path(settings: Settings, state_dir: Path) -> Path:
+    if settings.socket:
+        return Path(settings.socket).absolute()
+    return default_socket(state_dir, default_state_dir(os.environ), os.environ)
+
+
+def _publish_problem(bus: Bus, problem: str) -> None:
+    if problem:
+        bus.publish(Event("degraded", detail=problem))
+    else:
+        bus.publish(Event("recovered", detail="the store can be written again"))
+
+
+def run(settings: Settings) -> None:
+    """Run a daemon in the foreground until SIGTERM, SIGINT or a `shutdown` call."""
+    os.umask(0o077)
+
+    async def main() -> None:
+        daemon = Daemon(settings)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, daemon.stop)
+        await daemon.run()
+
+    asyncio.run(main())
+
+

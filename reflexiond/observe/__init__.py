@@ -1,0 +1,1 @@
+"""Listeners to events: logs and counters, nothing more."""

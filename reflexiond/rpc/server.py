@@ -1,0 +1,258 @@
+"""Serve MessagePack-RPC on a stream socket. Each connection looks after itself.
+
+Requests of a connection run concurrently and are answered as they are ready. A client
+that sends too much is read more slowly; one that does not read its answers is dropped;
+a broken frame closes the connection that sent it, and no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reflexion_client import wire
+from reflexion_client.errors import (
+    BadParams,
+    InternalError,
+    Overloaded,
+    ProtocolError,
+    ReflexionError,
+    RemoteError,
+    StoreUnavailable,
+    UnknownMethod,
+)
+
+from reflexiond.errors import StoreFailed
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[dict[str, Any]], Awaitable[Any]]
+
+SLOW_READER_S = 30.0
+"""How long a client may leave its answers unread before it is dropped."""
+WRITE_BUFFER_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one client may ask of the server.
+
+    `max_pending` and `max_pending_bytes` bound the requests of a connection that are
+    under way; beyond them it is not read until some are answered.
+    """
+
+    max_frame_bytes: int = wire.MAX_FRAME_BYTES
+    max_connections: int = 256
+    max_pending: int = 1024
+    max_pending_bytes: int = 2 * wire.MAX_FRAME_BYTES
+
+
+class Server:
+    """Answers calls on a listening socket.
+
+    Args:
+        handlers: a function for each method; it is given the params map.
+        is_trusted: whether to talk to a peer at all, asked before a byte is parsed.
+        limits: what one client may ask.
+    """
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        *,
+        is_trusted: Callable[[socket.socket], bool],
+        limits: Limits,
+    ) -> None:
+        self.handlers = handlers
+        self.is_trusted = is_trusted
+        self.limits = limits
+        self.connections: set[_Connection] = set()
+        self._server: asyncio.AbstractServer | None = None
+
+    async def start(self, listener: socket.socket) -> None:
+        """Begin to answer on a bound, listening socket, which becomes ours to close."""
+        loop = asyncio.get_running_loop()
+        # The socket's file is removed by whoever made it, never by asyncio.
+        options: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
+        listener.setblocking(False)
+        self._server = await loop.create_unix_server(
+            lambda: _Connection(self), sock=listener, **options
+        )
+
+    async def stop(self, grace_s: float) -> None:
+        """Accept nobody, answer what is under way for up to `grace_s`, hang up. Idempotent."""
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        waiting = [task for link in self.connections for task in link.tasks()]
+        if waiting:
+            await asyncio.wait(waiting, timeout=grace_s)
+        closed = [link.hang_up() for link in list(self.connections)]
+        if closed:
+            await asyncio.wait(closed, timeout=1.0)
+
+
+class _Connection(asyncio.Protocol):
+    """One client."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._decoder = wire.Decoder(server.limits.max_frame_bytes)
+        self._pending: dict[int, asyncio.Task[None]] = {}
+        self._pending_bytes = 0
+        self._transport: asyncio.Transport | None = None
+        self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._over_limit = False
+        self._reading = True
+        self._writable = True
+        self._drop: asyncio.TimerHandle | None = None
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """Return the requests under way."""
+        return list(self._pending.values())
+
+    def hang_up(self) -> asyncio.Future[None]:
+        """Give up what is under way, send what is answered, close."""
+        for task in self._pending.values():
+            task.cancel()
+        if self._transport is not None:
+            self._transport.close()
+        return self._closed
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio's own promise
+        self._transport = transport
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        peer = transport.get_extra_info("socket")
+        if not self._server.is_trusted(peer):
+            log.warning("a connection of another user was refused")
+            transport.abort()
+        else:
+            self._over_limit = (
+                len(self._server.connections) >= self._server.limits.max_connections
+            )
+            self._server.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server.connections.discard(self)
+        if self._drop is not None:
+            self._drop.cancel()
+        # A report whose sender hung up is stored all the same: requests run to their end.
+        if not self._closed.done():
+            self._closed.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        if self not in self._server.connections:
+            return
+        try:
+            for message in self._decoder.feed(data):
+                if isinstance(message, wire.Request):
+                    if self._over_limit:
+                        self._turn_away(message)
+                        return
+                    self._accept(message)
+                # Notifications ask for nothing that we offer, and no answer is awaited here.
+        except wire.BadRequestShape as error:
+            self._refuse(error.request_id, BadParams(str(error)))
+            self._close()
+        except ProtocolError as error:
+            log.info("a connection was closed: %s", error)
+            self._close()
+
+    def pause_writing(self) -> None:
+        self._writable = False
+        self._throttle()
+        loop = asyncio.get_running_loop()
+        self._drop = loop.call_later(SLOW_READER_S, self._drop_slow_reader)
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        if self._drop is not None:
+            self._drop.cancel()
+            self._drop = None
+        self._throttle()
+
+    def _drop_slow_reader(self) -> None:
+        log.warning("a client that left its answers unread for %g s was dropped", SLOW_READER_S)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _turn_away(self, request: wire.Request) -> None:
+        limit = self._server.limits.max_connections
+        log.warning("a connection over the limit of %d was turned away", limit)
+        self._refuse(
+            request.id, Overloaded(f"{limit} connections are open already: close some, try again")
+        )
+        self._close()
+
+    def _accept(self, request: wire.Request) -> None:
+        if request.id in self._pending:
+            self._refuse(request.id, BadParams(f"the id {request.id} is under way already"))
+            return
+        handler = self._server.handlers.get(request.method)
+        if handler is None:
+            known = ", ".join(sorted(self._server.handlers))
+            self._refuse(
+                request.id, UnknownMethod(f"no method {request.method[:80]!r}; there are {known}")
+            )
+            return
+        weight = sum(len(value) for value in request.params.values() if isinstance(value, str))
+        task = asyncio.get_running_loop().create_task(self._answer(request, handler))
+        self._pending[request.id] = task
+        self._pending_bytes += weight
+        task.add_done_callback(lambda _: self._finished(request.id, weight))
+        self._throttle()
+
+    def _finished(self, request_id: int, weight: int) -> None:
+        self._pending.pop(request_id, None)
+        self._pending_bytes -= weight
+        self._throttle()
+
+    async def _answer(self, request: wire.Request, handler: Handler) -> None:
+        try:
+            reply = wire.encode_result(request.id, await handler(request.params))
+        except RemoteError as error:
+            reply = wire.encode_error(request.id, error)
+        except StoreFailed as error:
+            reply = wire.encode_error(request.id, StoreUnavailable(str(error), {"full": error.full}))
+        except ReflexionError as error:
+            reply = wire.encode_error(request.id, InternalError(str(error)))
+        except Exception:
+            log.exception("the method %s failed", request.method)
+            reply = wire.encode_error(
+                request.id, InternalError(f"{request.method} failed; the daemon's log says why")
+            )
+        self._write(reply)
+
+    def _refuse(self, request_id: int, error: RemoteError) -> None:
+        self._write(wire.encode_error(request_id, error))
+
+    def _write(self, reply: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(reply)
+
+    def _close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def _throttle(self) -> None:
+        """Read from this client only while it is within its limits."""
+        limits = self._server.limits
+        may_read = (
+            self._writable
+            and len(self._pending) < limits.max_pending
+            and self._pending_bytes < limits.max_pending_bytes
+        )
+        if may_read == self._reading or self._transport is None or self._transport.is_closing():
+            return
+        self._reading = may_read
+        if may_read:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
