@@ -1,1 +1,1 @@
-""""""
+"""The daemon that lets AI agents learn from their failures."""

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from reflexion_client import __version__
 from reflexion_client.errors import ConfigError, ReflexionError
-
 from reflexiond.errors import EXIT_CONFIG, StartupError
 
 EXIT_BUG = 70

@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reflexion_client import __version__
 from reflexion_client.config import default_state_dir
-from reflexion_client.paths import default_socket
 
+from reflexion_client import __version__
+from reflexion_client.paths import default_socket
 from reflexiond.clock import SECOND_NS, Clock, SystemClock
 from reflexiond.events import Bus, Event
 from reflexiond.learn import Learner
@@ -107,7 +107,7 @@ class Daemon:
             count=settings.workers,
             job_timeout_ns=settings.job_timeout_ns,
             publish=bus.publish,
-            freed=lambda: admissions.admit(),
+            freed=lambda: admissions.admit(),  # noqa: PLW0108 - made a few lines below
         )
         admissions = Admissions(
             store,
@@ -224,5 +224,3 @@ def run(settings: Settings) -> None:
         await daemon.run()
 
     asyncio.run(main())
-
-

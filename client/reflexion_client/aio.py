@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from . import verbs, wire
 from ._address import find_address, workspace_of
@@ -45,7 +45,7 @@ class AsyncClient:
         self._connecting = asyncio.Lock()
         self._link: _Link | None = None
 
-    async def __aenter__(self) -> AsyncClient:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

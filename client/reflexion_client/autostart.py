@@ -85,7 +85,7 @@ def _spawn(
     state_dir: Path, locate: Callable[[], Path], arguments: list[str], deadline: float
 ) -> Path:
     log_path = state_dir / LOG_NAME
-    with open(log_path, "ab", opener=_private) as log:  # noqa: PTH123 - Path.open has no opener
+    with open(log_path, "ab", opener=_private) as log:
         start_of_log = log.tell()
         child = subprocess.Popen(
             [*daemon_command(), "--state-dir", str(state_dir), *arguments],

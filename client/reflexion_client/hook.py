@@ -75,9 +75,7 @@ class ReflexionHook:
             settings.on_hallucination,
             settings.on_low_quality,
         )
-        self._deadline_s = (
-            settings.enqueue_deadline_ns / 1e9 if deadline_s is None else deadline_s
-        )
+        self._deadline_s = settings.enqueue_deadline_ns / 1e9 if deadline_s is None else deadline_s
         self._sender: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
@@ -155,7 +153,9 @@ def failure_of(task: str, result: Any, gates: Gates) -> LessonRequest | None:
     if trigger is None:
         return None
     output = _field(result, "output")
-    return LessonRequest(task, "" if output is None else str(output), _outcome(error, facts), trigger)
+    return LessonRequest(
+        task, "" if output is None else str(output), _outcome(error, facts), trigger
+    )
 
 
 def _trigger(error: object, facts: Mapping[str, Any], gates: Gates) -> Trigger | None:

@@ -8,7 +8,7 @@ import socket as sockets
 import threading
 import time
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from . import verbs, wire
 from ._address import find_address, workspace_of
@@ -59,7 +59,7 @@ class Client:
         self._lock = threading.Lock()
         self._connection: _Connection | None = None
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -211,9 +211,7 @@ class Client:
 
     def remember(self, text: str) -> Remembered:
         """Store a lesson of the user's own, now and as written."""
-        return self.perform(
-            verbs.remember(text=text, workspace=self.workspace, source=self.source)
-        )
+        return self.perform(verbs.remember(text=text, workspace=self.workspace, source=self.source))
 
     def recall(
         self,

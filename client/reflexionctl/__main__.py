@@ -27,11 +27,17 @@ def _guarded(arguments: list[str] | None) -> int:
         result = app(arguments, standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        return CLOSED_PIPE
+    except SystemExit as end:
+        # typer leaves this way after completion, and when our reader has left.
+        if isinstance(end.__context__, BrokenPipeError):
+            return CLOSED_PIPE
+        return end.code if isinstance(end.code, int) else OK
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
+        # Ctrl-C at a question arrives as a refusal to answer.
+        if isinstance(error.__context__, KeyboardInterrupt):
+            return INTERRUPTED
         code, message = explain(error)
         complain(message)
         return code
@@ -42,7 +48,13 @@ def explain(error: Exception) -> tuple[int, str]:  # noqa: PLR0911 - a table in 
     """Return the exit code for an error, and the line for the user: what happened; what to do."""
     import typer
 
-    from reflexion_client.errors import CallTimeout, ConfigError, DaemonUnreachable, ReflexionError
+    from reflexion_client.errors import (
+        AmbiguousId,
+        CallTimeout,
+        ConfigError,
+        DaemonUnreachable,
+        ReflexionError,
+    )
 
     match error:
         case typer.TyperException():
@@ -55,6 +67,9 @@ def explain(error: Exception) -> tuple[int, str]:  # noqa: PLR0911 - a table in 
             return USAGE, _joined(str(error), error.hint)
         case CallTimeout():
             return TOO_LATE, _joined(str(error), "see whether `reflexionctl status` answers")
+        case AmbiguousId():
+            matches = ", ".join(map(str, error.data.get("matches", ())))  # type: ignore[call-overload]
+            return REFUSED, _joined(f"{error} ({matches})" if matches else str(error), error.hint)
         case ReflexionError():
             return REFUSED, _joined(str(error) or error.code, error.hint)
         case _:

@@ -7,7 +7,7 @@ import typer
 
 from reflexion_client import __version__
 
-from . import config, daemon, jobs, lessons, recall, run
+from . import config, daemon, jobs, lessons, recall, report, run
 from .context import AsJson, Options, Socket, StateDir
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -63,7 +63,7 @@ _VERBS: tuple[tuple[str, Callable[..., None], str], ...] = (
     ("reflect", lessons.reflect, 'reflexionctl reflect "run make generate before make build"'),
     (
         "report",
-        jobs.report,
+        report.report,
         'reflexionctl report --task "build the image" --outcome "ERROR: no space left on device"',
     ),
     ("list", jobs.list_jobs, "reflexionctl list --limit 10"),

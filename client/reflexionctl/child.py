@@ -10,38 +10,27 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import select
 import selectors
-import signal
 import subprocess
-import sys
 import termios
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from reflexion_client.errors import ReflexionError
 
+from .kept import Kept
+from .signals import Signals
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HEAD_BYTES = 64 * 1024
-KEPT_BYTES = 256 * 1024
 _READ_BYTES = 64 * 1024
 _STDOUT, _STDERR = 1, 2
 
 GRACE_S = 0.2
 """How long output may stay silent after the child's end before we leave. Something that
 it left in the background may hold its streams open for ever."""
-
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
-
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
-)
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 
 
 class NotRunnable(ReflexionError):  # noqa: N818 - named for what happened
@@ -66,58 +55,16 @@ class Finished:
     interrupted: bool
 
 
-@dataclass(slots=True)
-class Kept:
-    """The first and the last bytes of a stream.
-
-    Args:
-        head_bytes: how much of its beginning is kept.
-        tail_bytes: how much of its end is kept.
-    """
-
-    head_bytes: int = HEAD_BYTES
-    tail_bytes: int = KEPT_BYTES - HEAD_BYTES
-    _head: bytearray = field(default_factory=bytearray)
-    _tail: bytearray = field(default_factory=bytearray)
-    _dropped: int = 0
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream."""
-        room = self.head_bytes - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
-        # Trimmed only now and then: moving the tail for every small read would be slow.
-        if len(self._tail) > 2 * self.tail_bytes:
-            self._trim()
-
-    def text(self) -> str:
-        """Return what was kept, as a reader would have seen it on a terminal."""
-        self._trim()
-        gap = f"\n[… {self._dropped} bytes left out …]\n" if self._dropped else ""
-        return plain((self._head + gap.encode() + self._tail).decode("utf-8", "replace"))
-
-    def _trim(self) -> None:
-        excess = len(self._tail) - self.tail_bytes
-        if excess > 0:
-            del self._tail[:excess]
-            self._dropped += excess
-
-
-def plain(text: str) -> str:
-    """Return terminal output without colours, cursor movements and overwritten lines."""
-    return _OVERWRITTEN.sub("", _ESCAPES.sub("", text).replace("\r\n", "\n"))
-
-
 def run_child(command: Sequence[str]) -> Finished:
     """Run a command to its end.
 
     Raises:
         NotRunnable: there is no such command, or it cannot be executed.
     """
-    with _Outputs() as outputs, _Signals() as signals:
+    with _Outputs() as outputs, Signals() as signals:
         child = _spawn(command, outputs)
         outputs.started()
-        signals.attend(child, outputs)
+        signals.attend(child, outputs.resize)
         outputs.forward(signals.child_ended, child)
         code = child.wait()
     return Finished(
@@ -223,102 +170,6 @@ class _Outputs:
         del self._sinks[source]
         self._terminals.pop(source, None)
         os.close(source)
-
-
-class _Signals:
-    """Passes signals on to the child, and tells when it may have ended.
-
-    Meanwhile they are blocked here, and a thread takes them one by one: it learns who
-    sent a signal, and it works while the copying waits for a slow reader.
-    """
-
-    def __init__(self) -> None:
-        self.interrupted = False
-        self.child_ended, self._tell = os.pipe()
-        forwarded = [s for s in _FORWARDED if signal.getsignal(s) is not signal.SIG_IGN]
-        self._watched = {*forwarded, signal.SIGCHLD, signal.SIGWINCH}
-        self._early: list[int] = []
-        self._before: dict[int, object] = {}
-        self._thread: threading.Thread | None = None
-        self._leaving = False
-
-    def __enter__(self) -> Self:
-        # Handlers first, blocking second: a blocked signal would stay blocked in the child.
-        for number in self._watched:
-            self._before[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._thread is not None and self._thread.ident is not None:
-            self._leaving = True
-            signal.pthread_kill(self._thread.ident, signal.SIGCHLD)
-            self._thread.join()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, self._watched)
-        for number, handler in self._before.items():
-            signal.signal(number, handler)  # type: ignore[arg-type]
-        os.close(self.child_ended)
-        os.close(self._tell)
-
-    def attend(self, child: subprocess.Popen[bytes], outputs: _Outputs) -> None:
-        """Start passing signals on, those first that came while the child was started."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
-        for number in self._early:
-            self._pass_on(number, child, outputs, had_it=_from_keyboard(number))
-        # One whose end went by before signals were blocked must not be waited for.
-        os.write(self._tell, b".")
-        self._thread = threading.Thread(
-            target=self._attend, args=(child, outputs), name="signals", daemon=True
-        )
-        self._thread.start()
-
-    def _note(self, number: int, _frame: object) -> None:
-        self._early.append(number)
-
-    def _attend(self, child: subprocess.Popen[bytes], outputs: _Outputs) -> None:
-        while not self._leaving:
-            number, had_it = _next_signal(self._watched)
-            if number == signal.SIGCHLD:
-                os.write(self._tell, b".")
-            else:
-                self._pass_on(number, child, outputs, had_it=had_it)
-
-    def _pass_on(
-        self, number: int, child: subprocess.Popen[bytes], outputs: _Outputs, *, had_it: bool
-    ) -> None:
-        if number == signal.SIGCHLD:
-            return
-        if number == signal.SIGWINCH:
-            # The child heard of it together with us, but looked at a terminal whose
-            # size is only now right.
-            had_it = not outputs.resize() and had_it
-        elif number != signal.SIGTERM:
-            self.interrupted = True
-        if not had_it:
-            child.send_signal(number)
-
-
-def _next_signal(watched: set[signal.Signals]) -> tuple[int, bool]:
-    """Wait for a signal; return it, and whether the child has received it as well.
-
-    A signal from the terminal goes to the whole process group. A second one would look
-    like a user who presses Ctrl-C twice, which many programs take as "now, and hard".
-    """
-    if sys.platform == "linux":
-        info = signal.sigwaitinfo(watched)
-        # Positive: sent by the kernel.
-        return info.si_signo, info.si_code > 0
-    number = signal.sigwait(watched)
-    return number, _from_keyboard(number)
-
-
-def _from_keyboard(number: int) -> bool:
-    """Guess whether a signal came from the terminal, where its sender is not known."""
-    if number not in _KEYBOARD:
-        return False
-    try:
-        return os.tcgetpgrp(0) == os.getpgrp()
-    except OSError:
-        return False
 
 
 def _same_place(one: int, other: int) -> bool:

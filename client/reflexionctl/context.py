@@ -5,6 +5,7 @@ annotations when the program starts.
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,6 +53,10 @@ class Options:
             call_timeout_s=call_timeout_s,
             autostart=autostart,
         )
+
+    def daemon_arguments(self) -> list[str]:
+        """Return what a daemon must be started with to be found by this client."""
+        return ["--socket", str(Path(self.socket).absolute())] if self.socket else []
 
 
 def options(ctx: typer.Context, *, as_json: bool) -> Options:

@@ -2,7 +2,6 @@
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,8 +49,12 @@ def start(
         address = client.address
         already = autostart.answers(address.socket())
         if not already:
-            extra = ["--socket", str(Path(given.socket).absolute())] if given.socket else []
-            autostart.start(address.state_dir, address.socket, arguments=extra, timeout_s=timeout)
+            autostart.start(
+                address.state_dir,
+                address.socket,
+                arguments=given.daemon_arguments(),
+                timeout_s=timeout,
+            )
         alive = client.ping()
         path = str(address.socket())
     if given.as_json:
@@ -69,7 +72,7 @@ def stop(
     as_json: AsJson = False,
 ) -> None:
     """Let the daemon finish what it is doing and stop it; fine if none runs."""
-    from reflexion_client.errors import CallTimeout, ConnectionLost, DaemonUnreachable
+    from reflexion_client.errors import CallTimeout, DaemonUnreachable
 
     given = options(ctx, as_json=as_json)
     with given.client(workspace="", autostart=False) as client:
@@ -83,8 +86,6 @@ def stop(
             _shutdown(client)
             if not gone.wait(timeout):
                 raise CallTimeout(f"the daemon (pid {pid}) is still stopping after {timeout:g} s")
-        except ConnectionLost:
-            gone.wait(timeout)
         finally:
             gone.close()
     _print_stopped(given, pid)

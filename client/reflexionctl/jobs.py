@@ -1,8 +1,6 @@
 """Commands about jobs: what waits, what died, what ended, and what to do about it."""
 
 from collections.abc import Sequence
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +11,6 @@ from .context import (
     AsJson,
     Everything,
     Limit,
-    Misused,
     Options,
     Yes,
     confirm,
@@ -23,6 +20,7 @@ from .context import (
 from .output import (
     Column,
     complain,
+    one_line,
     print_block,
     print_facts,
     print_json,
@@ -35,14 +33,8 @@ from .paging import pages
 
 Json = dict[str, Any]
 
-
-class TriggerChoice(StrEnum):
-    """Why a report is made."""
-
-    ERROR = "error"
-    HALLUCINATION = "hallucination"
-    LOW_QUALITY = "low_quality"
-    MANUAL = "manual"
+_FLEXIBLE = {"TASK", "LAST ERROR", "REASON", "DETAIL"}
+_EXTRA = {"TRIGGER", "ATTEMPTS"}
 
 
 DeadId = Annotated[
@@ -67,7 +59,7 @@ AnyId = Annotated[
 def list_jobs(
     ctx: typer.Context, limit: Limit = 50, after: After = None, as_json: AsJson = False
 ) -> None:
-    """List the jobs that wait, are parked, or run; next due first."""
+    """List the jobs that wait, are parked, or run, in order of arrival."""
     given = options(ctx, as_json=as_json)
     with given.client() as client:
         page = pages(client.jobs, "jobs", limit, after)
@@ -143,7 +135,7 @@ def show(ctx: typer.Context, identifier: AnyId, as_json: AsJson = False) -> None
         print_json(found)
         return
     if found["job"]:
-        print_job(found["job"])
+        print_job(found["job"], found["failures"])
     if found["history"]:
         print_history(found["history"])
     if found["lesson"]:
@@ -191,52 +183,8 @@ def drain(ctx: typer.Context, as_json: AsJson = False) -> None:
         say(f"{_jobs(answer['due'])} made due, {_jobs(answer['admitted'])} admitted")
 
 
-def report(
-    ctx: typer.Context,
-    *,
-    task: Annotated[str, typer.Option(help="What was to be done.")],
-    attempt: Annotated[str, typer.Option(help="What was tried.")] = "",
-    attempt_file: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Read what was tried from a file; `-` reads stdin."),
-    ] = None,
-    outcome: Annotated[str, typer.Option(help="How it ended.")] = "",
-    trigger: Annotated[
-        TriggerChoice, typer.Option(help="Why it is worth a lesson.")
-    ] = TriggerChoice.ERROR,
-    workspace: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="The project; that of this folder otherwise."),
-    ] = None,
-    source: Annotated[
-        str, typer.Option(metavar="NAME", help="The tool that reports.")
-    ] = "reflexionctl",
-    wait: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="How long to wait for a slot in a full queue."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Report a failure by hand or from a script. Returns when it is on disk."""
-    given = options(ctx, as_json=as_json)
-    if attempt_file is not None:
-        if attempt:
-            raise Misused("give either --attempt or --attempt-file")
-        attempt = _read(attempt_file)
-    # The call may take as long as the wait that was asked for.
-    call_timeout_s = 10.0 + (wait or 0.0)
-    with given.client(source=source, workspace=workspace, call_timeout_s=call_timeout_s) as client:
-        job = client.enqueue(
-            task, attempt=attempt, outcome=outcome, trigger=trigger.value, wait_s=wait
-        )
-    if given.as_json:
-        print_json({"id": job.id, "outcome": job.outcome, "state": job.state})
-    else:
-        say(f"{job.outcome}: job {job.id} is {job.state}")
-
-
-def print_job(job: Json) -> None:
-    """Print one job in full."""
+def print_job(job: Json, failures: list[Json]) -> None:
+    """Print one job in full, with the attempts that failed."""
     print_facts(
         [
             ("job", job["id"]),
@@ -254,6 +202,8 @@ def print_job(job: Json) -> None:
     )
     for label in ("task", "attempt", "outcome", "traceback"):
         print_block(label, job.get(label) or "")
+    lines = [f"{stamp(f['at_ns'])}  {f['attempt']}: {one_line(f['error'])}" for f in failures]
+    print_block("failed attempts", "\n".join(lines))
 
 
 def print_history(entries: list[Json]) -> None:
@@ -291,9 +241,10 @@ def _find(given: Options, identifier: str) -> Json:
         except NotFound:
             pass
         try:
-            return {"job": None, "history": [], "lesson": client.lesson(identifier)["lesson"]}
+            lesson = client.lesson(identifier)["lesson"]
         except NotFound:
             raise NotFound(f"no job or lesson has the id {identifier}") from None
+    return {"job": None, "failures": [], "history": [], "lesson": lesson}
 
 
 def _print_page(
@@ -305,9 +256,9 @@ def _print_page(
     if not rows:
         complain(none)
         return
-    flexible = {"TASK", "LAST ERROR", "REASON", "DETAIL"}
-    print_table([Column(title, title in flexible) for title in titles], rows)
-    if page["next"] is not None:
+    columns = [Column(title, title in _FLEXIBLE, title in _EXTRA) for title in titles]
+    print_table(columns, rows)
+    if page["next"] is not None and len(rows) < page["total"]:
         complain(f"{len(rows)} of {page['total']} shown; go on with --after {page['next']}")
 
 
@@ -322,13 +273,3 @@ def _print_moved(given: Options, answer: Json, count: int, what: str) -> None:
 
 def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
-
-
-def _read(name: str) -> str:
-    import sys
-
-    try:
-        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    except OSError as error:
-        raise Misused(f"cannot read {name}: {error.strerror}") from error
-    return data.decode("utf-8", "replace")

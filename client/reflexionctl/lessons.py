@@ -54,7 +54,7 @@ def list_lessons(
         Column("ID"),
         Column("LAST SEEN"),
         Column("SEEN"),
-        Column("TRIGGER"),
+        Column("TRIGGER", extra=True),
         Column("SITUATION", flexible=True),
         Column("CORRECTION", flexible=True),
     ]
@@ -70,7 +70,7 @@ def list_lessons(
         for lesson in page["lessons"]
     ]
     print_table(columns, rows)
-    if page["next"] is not None:
+    if page["next"] is not None and len(rows) < page["total"]:
         complain(f"{len(rows)} of {page['total']} shown; go on with --after {page['next']}")
 
 
@@ -112,6 +112,8 @@ def reflect(ctx: typer.Context, text: Words, as_json: AsJson = False) -> None:
 
 def print_lesson(lesson: dict[str, Any]) -> None:
     """Print one lesson in full."""
+    times = "once" if lesson["seen"] == 1 else f"{lesson['seen']} times"
+    seen = f"{times}, last {stamp(lesson['last_seen_at_ns'])}"
     print_facts(
         [
             ("lesson", str(lesson["id"])),
@@ -120,7 +122,7 @@ def print_lesson(lesson: dict[str, Any]) -> None:
             ("correction", lesson["correction"]),
             ("trigger", lesson["trigger"]),
             ("tags", ", ".join(lesson["tags"])),
-            ("seen", f"{lesson['seen']}×, last {stamp(lesson['last_seen_at_ns'])}"),  # noqa: RUF001 - a count
+            ("seen", seen),
             ("learned", stamp(lesson["created_at_ns"])),
             ("distiller", lesson["distiller"]),
             ("job", lesson["job_id"] or ""),

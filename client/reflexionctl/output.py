@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 PROGRAM = "reflexionctl"
+WIDE = 120
+"""The width in characters from which a terminal shows every column."""
 S = 1_000_000_000
 """Nanoseconds in a second."""
 
@@ -30,10 +32,14 @@ _STEERING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table. A flexible one gives way when the terminal is narrow."""
+    """One column of a table.
+
+    A flexible one gives way when the terminal is narrow, an extra one is not shown then.
+    """
 
     title: str
     flexible: bool = False
+    extra: bool = False
 
 
 def print_json(document: object) -> None:
@@ -119,8 +125,10 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
+    console = Console(highlight=False)
+    shown = [i for i, column in enumerate(columns) if console.width >= WIDE or not column.extra]
+    table = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for column in (columns[i] for i in shown):
         table.add_column(
             column.title,
             no_wrap=True,
@@ -129,9 +137,8 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
         )
     for row in rows:
         # Text, not str: a tool's output is no markup.
-        table.add_row(*(Text(cell) for cell in row))
-    table.expand = True
-    Console(highlight=False).print(table)
+        table.add_row(*(Text(row[i]) for i in shown))
+    console.print(table)
 
 
 def now_ns() -> int:

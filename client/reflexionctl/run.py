@@ -4,6 +4,7 @@ import shlex
 import sys
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,14 +56,15 @@ def run(
         code, output, worth_it = error.exit_code, str(error), True
     if code != 0 and worth_it:
         line = shlex.join(command)
-        _learn(given, _Failed(line, task or f"Run `{line}`", code, output))
+        _learn(given, _Failed(Path(command[0]).name, line, task or f"Run `{line}`", code, output))
     raise typer.Exit(code)
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """A command that failed: its text, what it was for, its exit code and output."""
+    """A command that failed: its name and text, what it was for, exit code and output."""
 
+    program: str
     line: str
     task: str
     code: int
@@ -93,6 +95,7 @@ def _learn(given: Options, failed: _Failed) -> None:
 
 
 def _reflect(failed: _Failed) -> "tuple[str, Reflection]":
+    """Return the note that names the program, and the judgement that it tells of."""
     import json
 
     from reflexion_client.reflection import Failure, HeuristicReflector, format_system_note
@@ -100,7 +103,7 @@ def _reflect(failed: _Failed) -> "tuple[str, Reflection]":
     asked = json.dumps({"command": failed.line})
     failure = Failure(TOOL, asked, failed.output, f"exit status {failed.code}")
     reflection = HeuristicReflector().reflect(failure)
-    return format_system_note(TOOL, reflection), reflection
+    return format_system_note(failed.program, reflection), reflection
 
 
 def _exchange(given: Options, failed: _Failed, cause: str) -> "tuple[Recall | None, Enqueued]":
@@ -138,7 +141,12 @@ def _start_if_wanted(given: Options, client: "Client") -> None:
 
     _, wanted = find_address(given.socket, given.state_dir)
     if wanted and not autostart.answers(client.address.socket()):
-        autostart.start(client.address.state_dir, client.address.socket, timeout_s=START_S)
+        autostart.start(
+            client.address.state_dir,
+            client.address.socket,
+            arguments=given.daemon_arguments(),
+            timeout_s=START_S,
+        )
 
 
 def _tell(text: str) -> None:

@@ -1,1 +1,1 @@
-""""""
+"""From a report to a lesson."""

@@ -12,7 +12,6 @@ from reflexion_client.reflection import (
     Reflection,
     is_failure_output,
 )
-
 from reflexiond.model import LessonDraft, Skipped
 
 NAME = "heuristic"
@@ -35,10 +34,72 @@ _WHAT_HAPPENED = {
 _OUTCOME_LABEL = re.compile(r"^\s*(?:ERROR|DISCREPANCY|LOW QUALITY|MANUAL)\b[^:\n]*:\s*")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]{2,}")
 _DULL = frozenset(
-    "the and for with from that this then than when into onto over under run runs running ran "
-    "command fix make made please use using add all any are but can did does get has have how "
-    "its just let may new not now off one our out should some task try was were what will you "
-    "your error errors failed failing fails failure".split()
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "from",
+        "that",
+        "this",
+        "then",
+        "than",
+        "when",
+        "into",
+        "onto",
+        "over",
+        "under",
+        "run",
+        "runs",
+        "running",
+        "ran",
+        "command",
+        "fix",
+        "make",
+        "made",
+        "please",
+        "use",
+        "using",
+        "add",
+        "all",
+        "any",
+        "are",
+        "but",
+        "can",
+        "did",
+        "does",
+        "get",
+        "has",
+        "have",
+        "how",
+        "its",
+        "just",
+        "let",
+        "may",
+        "new",
+        "not",
+        "now",
+        "off",
+        "one",
+        "our",
+        "out",
+        "should",
+        "some",
+        "task",
+        "try",
+        "was",
+        "were",
+        "what",
+        "will",
+        "you",
+        "your",
+        "error",
+        "errors",
+        "failed",
+        "failing",
+        "fails",
+        "failure",
+    ]
 )
 
 

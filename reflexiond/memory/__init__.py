@@ -1,1 +1,1 @@
-""""""
+"""Lessons: how they are worded, found, ranked and shown."""

@@ -31,7 +31,7 @@ _MARKUP = (
     # Hidden comments.
     (re.compile(r"<!-+"), "("),
     # Tags by which prompts tell who speaks: <system>, </user>, <|im_start|>, <<SYS>>, [INST].
-    (re.compile(rf"{_GENERIC}<\s*(/?\s*{_SPEAKER}\b[^<>]*)>"), r"(\1)"),
+    (re.compile(rf"{_GENERIC}<(\s*/?\s*{_SPEAKER}\s*|/?{_SPEAKER}\b[^<>]*)>"), r"(\1)"),
     (re.compile(rf"{_GENERIC}<(/?{_SPEAKER})(?=\s|$)"), r"(\1"),
     (re.compile(r"<\|\s*([\w /.-]*?)\s*\|>"), r"(\1)"),
     (re.compile(r"\[\s*(/?\s*(?i:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+))\s*\]"), r"(\1)"),

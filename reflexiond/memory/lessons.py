@@ -6,7 +6,6 @@ import hashlib
 from dataclasses import replace
 
 from reflexion_client.model import Trigger
-
 from reflexiond.model import Lesson, LessonDraft, LessonId
 
 from .fact import fact_text, one_line

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reflexion_client.model import Recall, RecalledLesson
-
 from reflexiond.model import Lesson, Nearness, Space, Vector
 from reflexiond.store.port import MemoryStore
 

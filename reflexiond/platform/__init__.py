@@ -1,1 +1,1 @@
-""""""
+"""What differs between systems: paths, locks, sockets, peers."""

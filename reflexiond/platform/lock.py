@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from reflexiond.errors import AlreadyRunning
 
@@ -34,7 +35,7 @@ class StateLock:
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode("ascii"), 0)
 
-    def __enter__(self) -> StateLock:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

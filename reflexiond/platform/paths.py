@@ -30,10 +30,13 @@ def prepare_state_dir(folder: Path) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.stat()
     except FileExistsError:
-        raise StateFolderError(f"{folder} is a file, not a folder: choose another --state-dir") from None
+        raise StateFolderError(
+            f"{folder} is a file, not a folder: choose another --state-dir"
+        ) from None
     except OSError as error:
         raise StateFolderError(
-            f"the state folder {folder} cannot be made ({error.strerror}): choose another --state-dir"
+            f"the state folder {folder} cannot be made ({error.strerror}): "
+            "choose another --state-dir"
         ) from error
     if found.st_uid != os.getuid():
         raise StateFolderError(

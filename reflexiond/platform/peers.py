@@ -15,7 +15,9 @@ def is_trusted(peer: socket.socket) -> bool:
     """
     if sys.platform == "linux":
         size = struct.calcsize("3i")
-        _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+        _, uid, _ = struct.unpack(
+            "3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        )
     else:
         sol_local, local_peercred = 0, 1
         _, uid = struct.unpack_from("Ii", peer.getsockopt(sol_local, local_peercred, 76))

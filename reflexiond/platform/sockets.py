@@ -10,7 +10,6 @@ import stat
 from pathlib import Path
 
 from reflexion_client.paths import check_socket_path, discovery_file
-
 from reflexiond.errors import AlreadyRunning, StateFolderError
 
 BACKLOG = 512

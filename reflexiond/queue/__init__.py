@@ -1,1 +1,1 @@
-""""""
+"""The queue's policy: admission, retries, verdicts, workers."""

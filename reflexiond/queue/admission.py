@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from reflexion_client.errors import BadParams, Stopping, TooLarge
 from reflexion_client.identity import derive_job_id
+
+from reflexion_client.errors import BadParams, Stopping, TooLarge
 from reflexion_client.model import Enqueued, LessonRequest
 from reflexion_client.wire import MAX_REPORT_BYTES
-
 from reflexiond.clock import SECOND_NS, Clock
 from reflexiond.events import Event, Publish
 from reflexiond.model import Admission, JobId, JobState, NewJob

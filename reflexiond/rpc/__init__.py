@@ -1,1 +1,1 @@
-""""""
+"""MessagePack-RPC: the server and its methods."""

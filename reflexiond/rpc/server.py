@@ -26,7 +26,6 @@ from reflexion_client.errors import (
     StoreUnavailable,
     UnknownMethod,
 )
-
 from reflexiond.errors import StoreFailed
 
 log = logging.getLogger(__name__)
@@ -134,12 +133,10 @@ class _Connection(asyncio.Protocol):
             log.warning("a connection of another user was refused")
             transport.abort()
         else:
-            self._over_limit = (
-                len(self._server.connections) >= self._server.limits.max_connections
-            )
+            self._over_limit = len(self._server.connections) >= self._server.limits.max_connections
             self._server.connections.add(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._server.connections.discard(self)
         if self._drop is not None:
             self._drop.cancel()
@@ -220,7 +217,9 @@ class _Connection(asyncio.Protocol):
         except RemoteError as error:
             reply = wire.encode_error(request.id, error)
         except StoreFailed as error:
-            reply = wire.encode_error(request.id, StoreUnavailable(str(error), {"full": error.full}))
+            reply = wire.encode_error(
+                request.id, StoreUnavailable(str(error), {"full": error.full})
+            )
         except ReflexionError as error:
             reply = wire.encode_error(request.id, InternalError(str(error)))
         except Exception:

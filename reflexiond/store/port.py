@@ -170,7 +170,9 @@ class MemoryStore(Protocol):
         """Store a lesson, or reinforce the one of the same id."""
         ...
 
-    async def add_vectors(self, space: Space, rows: Sequence[tuple[LessonId, Vector, Vector]]) -> None:
+    async def add_vectors(
+        self, space: Space, rows: Sequence[tuple[LessonId, Vector, Vector]]
+    ) -> None:
         """Add (lesson, task vector, situation vector) for lessons stored without."""
         ...
 

@@ -35,6 +35,7 @@ JOB = {
     "reason": "5 attempts failed",
     "traceback": "",
 }
+FAILURES = [{"at_ns": 1_700_000_100 * S, "attempt": 5, "error": "no space left"}]
 ENDED = {
     "id": "aa00000000000001",
     "outcome": "success",
@@ -117,7 +118,7 @@ class Fake:
             "jobs.drain": {"due": 2, "admitted": 1},
             "lessons.show": {"lesson": LESSON},
             "lessons.delete": {"deleted": "42"},
-            "jobs.show": {"job": JOB, "history": []},
+            "jobs.show": {"job": JOB, "failures": FAILURES, "history": []},
             "config": {
                 "settings": [
                     {

@@ -40,6 +40,7 @@ async def embedder() -> AsyncIterator[OnnxEmbedder]:
     """Give the built-in model, loaded once; it must leave no thread."""
     before = embed_threads()
     model = OnnxEmbedder(builtin_model())
+    await model.preload()  # its thread belongs to the module, not to the first test
     yield model
     await model.close()
     assert before == embed_threads()
@@ -279,7 +280,7 @@ asyncio.run(main())
 
 async def test_the_home_folder_and_other_threads_stay_out_of_it(tmp_path):
     """No telemetry database, no cache, no native thread beside the worker; lazy until used."""
-    home = tmp_path / "home"
+    home = tmp_path / "clean-home"
     home.mkdir()
     # A CI variable silences the runtime's telemetry too, and would hide a mistake of ours.
     plain = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}

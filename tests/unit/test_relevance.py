@@ -93,6 +93,7 @@ class Found:
 async def embedder() -> AsyncIterator[OnnxEmbedder]:
     """Give the built-in model."""
     model = OnnxEmbedder(builtin_model())
+    await model.preload()  # its thread belongs to the module, not to the first test
     yield model
     await model.close()
 

@@ -9,6 +9,7 @@ LINE_LIMIT = 1000  # characters kept of one line
 EXCERPT_BYTES = 200
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,500}(?:\x07|\x1b\\)?|[@-_])")
+_WRAPPER = re.compile(r"^\s*<\w{0,20}error>|</\w{0,20}error>\s*$")
 _LINE_ENDS = re.compile(r"\r+\n|\r")
 
 
@@ -18,6 +19,8 @@ def clean(text: str) -> str:
         text = f"{text[:WINDOW]}\n{text[-WINDOW:]}"
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
+    if text.endswith("error>"):
+        text = _WRAPPER.sub("", text)
     return _LINE_ENDS.sub("\n", text) if "\r" in text else text
 
 

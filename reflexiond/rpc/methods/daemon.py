@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reflexion_client.wire import PROTOCOL_VERSION
-
 from reflexiond.clock import SECOND_NS
 from reflexiond.rpc.params import Params
 from reflexiond.rpc.services import Json, Services

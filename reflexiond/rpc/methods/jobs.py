@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
 from reflexion_client.errors import AmbiguousId, BadParams, NotFound
-
 from reflexiond.events import Event
 from reflexiond.model import HistoryEntry, Job, JobId, JobState, Page
 from reflexiond.rpc.params import MAX_PAGE, Params

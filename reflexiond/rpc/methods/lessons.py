@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from reflexion_client.errors import AmbiguousId, BadParams, NotFound
-
 from reflexiond.memory import lessons
 from reflexiond.model import Done, Lesson, Page
 from reflexiond.rpc.params import MAX_PAGE, Params

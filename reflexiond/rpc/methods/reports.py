@@ -12,7 +12,6 @@ from reflexion_client.reflection import (
     format_system_note,
     is_failure_output,
 )
-
 from reflexiond.rpc.params import Params
 from reflexiond.rpc.services import Json, Services
 

@@ -166,9 +166,7 @@ class Database:
             while self._waiting:
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 try:
-                    results = await _run(
-                        self._writer, partial(_transact, [fn for fn, _ in batch])
-                    )
+                    results = await _run(self._writer, partial(_transact, [fn for fn, _ in batch]))
                 except BaseException as error:  # noqa: BLE001 - every caller must be answered
                     failure = self._judge(error)
                     results = [(None, failure)] * len(batch)

@@ -43,7 +43,8 @@ def load() -> ModuleType:
             return module
     wanted = ".".join(map(str, MINIMUM))
     raise SqliteUnsuitable(
-        f"no SQLite of at least {wanted} that loads extensions: run `pip install 'pysqlite3>=0.6.1'`"
+        f"no SQLite of at least {wanted} that loads extensions: "
+        "run `pip install 'pysqlite3>=0.6.1'`"
     )
 
 

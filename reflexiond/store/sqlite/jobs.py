@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reflexion_client.model import LessonRequest
-
 from reflexiond.model import (
     Admission,
     Claim,
@@ -176,7 +175,9 @@ def end(
     conn.execute("DELETE FROM jobs WHERE seq = ?", (job.seq,))
 
 
-def retry(conn: Connection, held: Claim, error: str, due_ns: int, *, spent: bool, now_ns: int) -> bool:
+def retry(
+    conn: Connection, held: Claim, error: str, due_ns: int, *, spent: bool, now_ns: int
+) -> bool:
     """Put a claimed job back into the queue."""
     job = claimed(conn, held)
     if job is None:

@@ -1,4 +1,4 @@
-"""The SQL of lessons, their text index and their vectors. Plain functions that take a connection."""
+"""The SQL of lessons, their text index and their vectors: functions of a connection."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def store(conn: Connection, done: Done) -> Stored:
     """Insert a lesson with its keys, or reinforce the one of the same id."""
     lesson = done.lesson
     reinforced = conn.execute(
-        "UPDATE lessons SET seen = seen + 1, last_seen_at_ns = max(last_seen_at_ns, ?) WHERE id = ?",
+        "UPDATE lessons SET seen = seen + 1, last_seen_at_ns = max(last_seen_at_ns, ?)"
+        " WHERE id = ?",
         (lesson.created_at_ns, lesson.id),
     )
     if reinforced.rowcount:
@@ -149,7 +150,8 @@ def nearest(conn: Connection, space: Space, query: Vector, limit: int) -> list[N
         candidates.update(
             row[0]
             for row in conn.execute(
-                f"SELECT lesson FROM {table} WHERE {key}_signs MATCH vec_quantize_binary(?) AND k = ?",
+                f"SELECT lesson FROM {table}"
+                f" WHERE {key}_signs MATCH vec_quantize_binary(?) AND k = ?",
                 (query, max(COARSE, limit)),
             )
         )
@@ -198,9 +200,7 @@ def _with_lessons(
     marks = ", ".join("?" * len(seqs))
     rows = conn.execute(f"SELECT {_LESSON} FROM lessons WHERE seq IN ({marks})", tuple(seqs))
     by_seq = {row[0]: _lesson(row) for row in rows.fetchall()}
-    return [
-        Nearness(by_seq[seq], *cosines.get(seq, (None, None))) for seq in seqs if seq in by_seq
-    ]
+    return [Nearness(by_seq[seq], *cosines.get(seq, (None, None))) for seq in seqs if seq in by_seq]
 
 
 def document_frequencies(conn: Connection, terms: Sequence[str]) -> dict[str, int]:

@@ -107,8 +107,6 @@ def check(conn: Connection) -> str:
     Raises:
         DatabaseError: the database is damaged; the message quotes the first finding.
     """
-
-
     deadline = time.monotonic() + CHECK_BUDGET_MS / 1000
 
     def late() -> int:

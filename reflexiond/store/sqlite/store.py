@@ -114,8 +114,14 @@ class SqliteStore:
             return None
         stored = await self.database.write(partial(lessons.store, done=done))
         await self._queue.write(
-            partial(_end, claim=claim, ending=Ending.SUCCESS, detail="", now_ns=now_ns,
-                    lesson=stored.lesson_id)
+            partial(
+                _end,
+                claim=claim,
+                ending=Ending.SUCCESS,
+                detail="",
+                now_ns=now_ns,
+                lesson=stored.lesson_id,
+            )
         )
         return stored
 

@@ -1,0 +1,1 @@
+"""Programs that measure. `make bench` runs them all; each prints ratio rows."""
