@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from reflexion_client.config import default_state_dir
+from reflexion_client.errors import ConfigError
 
 from reflexion_client import __version__
 from reflexion_client.paths import default_socket
 from reflexiond.clock import SECOND_NS, Clock, SystemClock
 from reflexiond.events import Bus, Event
 from reflexiond.learn import Learner
-from reflexiond.memory.embed import open_embedder
+from reflexiond.memory.embed import Embedder, open_embedder
+from reflexiond.memory.embed.port import EmbedderUnavailable
 from reflexiond.memory.keys import Keys
 from reflexiond.memory.recall import Recaller
 from reflexiond.observe.counters import Counters
@@ -90,7 +92,7 @@ class Daemon:
         bus.subscribe(write_event)
         store.database.on_problem = partial(_publish_problem, bus)
 
-        keys = Keys(store, open_embedder(settings))
+        keys = Keys(store, await _embedder(settings))
         stack.push_async_callback(keys.close)
         learner = Learner(keys.of_lesson, clock, persist=settings.persist)
         workers = Workers(
@@ -197,6 +199,18 @@ def _handler(method: Method, services: Services) -> Handler:
         return method(services, Params(params))
 
     return handle
+
+
+async def _embedder(settings: Settings) -> Embedder | None:
+    """Open the embedding model. A folder that holds none is a bad setting, told at once."""
+    try:
+        return await open_embedder(
+            settings.embed_model,
+            threads=settings.embed_threads,
+            idle_unload_s=settings.embed_idle_unload_ns / SECOND_NS,
+        )
+    except EmbedderUnavailable as error:
+        raise ConfigError(f"embed.model = {settings.embed_model!r}: {error}") from error
 
 
 def _socket_path(settings: Settings, state_dir: Path) -> Path:

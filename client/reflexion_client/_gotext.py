@@ -50,9 +50,7 @@ _DIGITS, _HEX = "[0-9](?:_?[0-9])*", "[0-9a-fA-F](?:_?[0-9a-fA-F])*"
 _DECIMAL = re.compile(
     rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?"
 )
-_HEXADECIMAL = re.compile(
-    rf"[+-]?0[xX](?:_?{_HEX}(?:\.(?:{_HEX})?)?|\.{_HEX})[pP][+-]?{_DIGITS}"
-)
+_HEXADECIMAL = re.compile(rf"[+-]?0[xX](?:_?{_HEX}(?:\.(?:{_HEX})?)?|\.{_HEX})[pP][+-]?{_DIGITS}")
 _BOOLEANS = dict.fromkeys(("1", "t", "true", "y", "yes", "on"), True) | dict.fromkeys(
     ("0", "f", "false", "n", "no", "off"), False
 )

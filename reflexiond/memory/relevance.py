@@ -46,7 +46,7 @@ def score(cosine: float, coverage: float) -> float:
     return cosine + BONUS * shared
 
 
-TEXT_FLOOR = 0.6
+TEXT_FLOOR = 0.4
 """The coverage that stands for relevance where there is no vector to compare."""
 
 
