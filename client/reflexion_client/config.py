@@ -251,6 +251,7 @@ def client_settings(*, overrides: Mapping[str, str], env: Mapping[str, str]) -> 
         foreign_keys=True,
     )
     values: dict[str, Any] = {key: resolved.value for key, resolved in found.items()}
+    values["enqueue_deadline_ns"] = values.pop("enqueue_deadline")
     return ClientSettings(**{**values, "state_dir": state_dir(values["state_dir"], env)})
 
 
