@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from reflexion_client._gotext import parse_duration_ns
 from reflexion_client.config import (
     CLIENT_SETTINGS,
     Resolved,
     Setting,
     config_file,
-    parse_duration_ns,
     resolve,
     state_dir,
 )
@@ -123,7 +124,7 @@ SETTINGS: tuple[Setting, ...] = (
         "queue.crash_budget",
         "int",
         "3",
-        "How often a report may be under way when the daemon dies.",
+        "How often the daemon may die over a report before the report is buried.",
         minimum=1,
     ),
     Setting(
@@ -255,20 +256,24 @@ class Settings:
 
 
 def load(
-    *, overrides: Mapping[str, str], env: Mapping[str, str], file: Path | None = None
+    *,
+    overrides: Mapping[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
+    file: Path | None = None,
 ) -> Settings:
     """Read all settings.
 
     Args:
         overrides: values given on the command line, by key.
-        env: the environment.
+        env: the environment; None: that of this process.
         file: the `config.toml`; None: where the environment says.
 
     Raises:
         ConfigError: a value is refused, a key is unknown, or the file cannot be read.
     """
+    env = os.environ if env is None else env
     file = config_file(env) if file is None else file
-    found = resolve(SETTINGS, overrides=overrides, env=env, file=file)
+    found = resolve(SETTINGS, overrides=overrides or {}, env=env, file=file)
     found["queue.max_delay"] = _max_delay(found)
     folder = state_dir(str(found["state_dir"].value), env)
     found["state_dir"] = replace(found["state_dir"], value=str(folder))

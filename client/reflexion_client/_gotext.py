@@ -197,12 +197,12 @@ def _term_ns(whole: str, fraction: str, unit: str) -> int:
 
 
 def _fraction_ns(digits: str, unit_ns: int) -> int:
-    # Digits beyond 64 bits are ignored and the product is floating-point: with exact
-    # arithmetic a few durations would come out one nanosecond longer.
+    # Digits beyond 64 bits are ignored and the product is floating-point, as in Go: exact
+    # arithmetic would differ by a nanosecond now and then.
     value, scale = 0, 1.0
     for digit in digits:
         longer = value * 10 + int(digit)
-        if value > INT64_MAX // 10 or longer > 1 << 63:
+        if longer > 1 << 63:
             break
         value, scale = longer, scale * 10
     return int(value * (unit_ns / scale))

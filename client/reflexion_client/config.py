@@ -8,18 +8,22 @@ Go's form: `1m30s`, `true`, `0.2`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ._gotext import INT64_MAX as INT64_MAX
-from ._gotext import format_duration as format_duration
-from ._gotext import lower, trim_space
-from ._gotext import parse_bool as parse_bool
-from ._gotext import parse_duration_ns as parse_duration_ns
-from ._gotext import parse_float as parse_float
-from ._gotext import parse_int as parse_int
+from ._gotext import (
+    INT64_MAX,
+    format_duration,
+    lower,
+    parse_bool,
+    parse_duration_ns,
+    parse_float,
+    parse_int,
+    trim_space,
+)
 from .errors import ConfigError
 
 Kind = Literal["bool", "int", "float", "duration", "word", "path"]
@@ -28,6 +32,8 @@ Value: TypeAlias = bool | int | float | str | None
 _TWIN_PREFIX = "CHATCLI_QUALITY_REFLEXION_"
 _QUOTED_CHARS = 80
 """How much of a refused value an error message quotes."""
+_LIKENESS = 0.4
+"""How like a valid name an unknown one must be for that to be offered."""
 
 _PARSERS: Mapping[Kind, Callable[[str], Value]] = {
     "bool": parse_bool,
@@ -40,7 +46,7 @@ _PARSERS: Mapping[Kind, Callable[[str], Value]] = {
 _NOUNS: Mapping[Kind, str] = {
     "int": "a whole number",
     "float": "a number",
-    "duration": "a duration with its unit",
+    "duration": "a duration with its units (h, m, s, ms, us or ns)",
 }
 
 
@@ -265,7 +271,7 @@ def config_file(env: Mapping[str, str]) -> Path:
     if not named:
         return _base(env, "XDG_CONFIG_HOME", ".config") / "reflexiond" / "config.toml"
     path = Path(_expand(named, env, Path.cwd))
-    if not path.exists():
+    if not os.access(path, os.F_OK):
         raise ConfigError(f"the settings file {path} does not exist (REFLEXIOND_CONFIG, --config)")
     return path
 
@@ -288,7 +294,7 @@ def read_file(file: Path) -> dict[str, Any]:
     """
     try:
         text = file.read_bytes().decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
         raise ConfigError(f"the settings file {file} cannot be read: {error.strerror}") from error
@@ -363,7 +369,7 @@ def _refuse_unknown(given: Iterable[str], keys: list[str], place: str) -> None:
         if key not in keys:
             from difflib import get_close_matches  # noqa: PLC0415 - only for this message
 
-            near = get_close_matches(key, keys, 1, cutoff=0.0)
+            near = get_close_matches(key, keys, 1, cutoff=_LIKENESS)
             hint = f"; did you mean {near[0]}?" if near else ""
             raise ConfigError(f"unknown setting {_quote(key)} in {place}{hint}")
 

@@ -22,9 +22,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _guarded(arguments: list[str] | None) -> int:
     """Run the command; return its exit code. Never raises, unless asked to for debugging."""
     try:
-        from .app import app
+        from typer.main import get_command
 
-        result = app(arguments, standalone_mode=False)
+        from .app import app
+        from .lean import spare_plain_text
+
+        command = get_command(app)
+        spare_plain_text(command)
+        result = command(arguments, standalone_mode=False)
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as end:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 STOP_TIMEOUT_S = 40.0
 """The daemon's default drain timeout (30 s) and time to close its store."""
 _POLL_S = 0.02
+_STATES = ("pending", "parked", "running", "dead")
 
 Json = dict[str, Any]
 
@@ -139,34 +140,59 @@ class Departure:
 
 
 def overview(answer: Json) -> list[tuple[str, str]]:
-    """Return a status as labelled lines, the most urgent first."""
-    queue, store, embedder = answer["queue"], answer["store"], answer["embedder"]
-    counts = [f"{queue[name]} {name}" for name in ("pending", "parked", "running", "dead")]
+    """Return a status as labelled lines, the most urgent first.
+
+    What the daemon does not tell (an older or newer one) is left out.
+    """
+    started_at_ns, queue = answer.get("started_at_ns"), answer.get("queue", {})
     due = queue.get("next_due_at_ns")
-    if due is not None:
-        counts.append(f"next due {relative(due, now_ns())}")
-    limits = f"capacity {queue['capacity']}, {queue['policy']}, {queue['workers']} workers"
-    memory = "" if queue.get("persistent", True) else ", in memory only"
-    seen = [f"{count} {name}" for name, count in answer["counters"].items() if count]
-    reason = f" ({embedder['reason']})" if embedder.get("reason") else ""
-    files = f"{size(store['bytes'])} + {size(store['wal_bytes'])} log"
+    counters = answer.get("counters", {})
     return [
         ("reflexiond", f"{answer['version']}, {answer['state']}, pid {answer['pid']}"),
         ("problem", answer.get("problem") or ""),
         ("paused", answer.get("paused") or ""),
-        ("up", f"{span(answer['uptime_s'])}, since {stamp(answer['started_at_ns'])}"),
-        ("queue", ", ".join(counts)),
-        ("limits", limits + memory),
-        ("since start", ", ".join(seen)),
-        ("lessons", str(answer["lessons"])),
-        ("embedder", f"{embedder['id'] or '-'}, {embedder['state']}{reason}"),
+        ("up", f"{span(answer.get('uptime_s', 0))}, since {stamp(started_at_ns)}"),
         (
-            "store",
-            f"{store['path']}, {files}, schema {store['schema']}, check {store['check']}",
+            "queue",
+            _listed(
+                *(f"{queue[name]} {name}" for name in _STATES if name in queue),
+                f"next due {relative(due, now_ns())}" if due is not None else "",
+            ),
         ),
-        ("socket", answer["socket"]),
-        ("connections", str(answer["connections"])),
+        (
+            "limits",
+            _listed(
+                f"capacity {queue.get('capacity')}",
+                str(queue.get("policy", "")),
+                f"{queue.get('workers')} workers",
+                "" if queue.get("persistent", True) else "in memory only",
+            ),
+        ),
+        ("since start", _listed(*(f"{n} {name}" for name, n in counters.items() if n))),
+        ("lessons", str(answer.get("lessons", ""))),
+        ("embedder", _embedder(answer.get("embedder", {}))),
+        ("store", _store(answer.get("store", {}))),
+        ("socket", answer.get("socket", "")),
+        ("connections", str(answer.get("connections", ""))),
     ]
+
+
+def _embedder(embedder: Json) -> str:
+    text = _listed(*(str(embedder.get(name) or "") for name in ("id", "state")))
+    return f"{text} ({embedder['reason']})" if embedder.get("reason") else text
+
+
+def _store(store: Json) -> str:
+    return _listed(
+        str(store.get("path", "")),
+        f"{size(store.get('bytes', 0))} + {size(store.get('wal_bytes', 0))} log",
+        f"schema {store['schema']}" if "schema" in store else "",
+        f"check {store['check']}" if store.get("check") else "",
+    )
+
+
+def _listed(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def _shutdown(client: "Client") -> None:

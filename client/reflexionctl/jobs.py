@@ -136,6 +136,8 @@ def show(ctx: typer.Context, identifier: AnyId, as_json: AsJson = False) -> None
         return
     if found["job"]:
         print_job(found["job"], found["failures"])
+        if found["history"]:
+            say()
     if found["history"]:
         print_history(found["history"])
     if found["lesson"]:
@@ -208,7 +210,9 @@ def print_job(job: Json, failures: list[Json]) -> None:
 
 def print_history(entries: list[Json]) -> None:
     """Print what became of a job."""
-    for entry in entries:
+    for number, entry in enumerate(entries):
+        if number:
+            say()
         print_facts(
             [
                 ("ended job", entry["id"]),

@@ -12,6 +12,8 @@ DEFAULT_MAX_NS = 300_000_000_000
 DEFAULT_MULTIPLIER = 2.0
 DEFAULT_ATTEMPTS = 5
 MAX_JITTER = 0.5
+MAX_RETRY_AFTER_NS = 24 * 3_600_000_000_000
+"""A provider that asks for more is not believed: one bad header must not strand a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +69,16 @@ class RetryPolicy:
 
 def _clamp(jitter: float) -> float:
     # NaN compares false with everything, stays what it is, and then means no jitter.
-    if jitter < 0:
-        return 0.0
-    return MAX_JITTER if jitter > MAX_JITTER else jitter
+    return 0.0 if jitter < 0 else min(jitter, MAX_JITTER)
 
 
 def next_delay_ns(policy: RetryPolicy, attempt: int, random: float, after_ns: int) -> int:
-    """Return the delay, not shorter than the `Retry-After` (`after_ns`) of a provider."""
-    return max(policy.delay_ns(attempt, random), after_ns)
+    """Return the delay, not shorter than the `Retry-After` of a provider.
+
+    Args:
+        policy: the retry policy.
+        attempt: the attempt that failed, from 1.
+        random: a number in [0, 1) for the jitter.
+        after_ns: what the provider asks for, 0 for nothing; at most a day counts.
+    """
+    return max(policy.delay_ns(attempt, random), min(after_ns, MAX_RETRY_AFTER_NS))

@@ -336,6 +336,20 @@ def test_reader_that_leaves(fake: Fake) -> None:
     assert (141, b"") == (done.returncode, done.stderr)
 
 
+@pytest.mark.parametrize("arguments", [["status", "--json"], ["status"], ["run", "--", "true"]])
+def test_frequent_commands_start_lean(fake: Fake, arguments: list[str]) -> None:
+    """What is called all the time loads neither pydantic nor rich nor asyncio."""
+    code = f"""
+import atexit, sys
+from reflexionctl.__main__ import main
+heavy = lambda: sorted({{"pydantic", "rich", "asyncio"}} & set(sys.modules))
+atexit.register(lambda: print(heavy(), file=sys.stderr))
+main({["--socket", str(fake.socket), *arguments]!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (0, b"[]\n") == (done.returncode, done.stderr)
+
+
 def test_departure_of_a_process() -> None:
     """A process that has ended counts as gone, even while nobody has reaped it."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:

@@ -166,7 +166,9 @@ def matching(
     """Return the lessons that best match any of the terms by BM25."""
     if not terms:
         return []
-    expression = " OR ".join(f'"{term}"' for term in terms)
+    # A quoted string is a string to FTS5, whatever it holds; it just cannot hold NUL.
+    quoted = (term.replace("\0", " ").replace('"', '""') for term in terms)
+    expression = " OR ".join(f'"{term}"' for term in quoted)
     rows = conn.execute(
         "SELECT rowid FROM lessons_text WHERE lessons_text MATCH ? ORDER BY rank LIMIT ?",
         (expression, limit),
