@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 from reflexion_client.model import LessonRequest
-
 from reflexiond.model import Done, JobId, Lesson, LessonId, LessonVectors, NewJob, Space, Vector
 from reflexiond.store.sqlite import SqliteStore
 
@@ -68,7 +67,9 @@ async def _fill_lessons(state_dir: Path, count: int, space: Space, words: list[s
     weights = [1 / (rank + 1) for rank in range(len(words))]
     for start in range(0, count, 2_000):
         size = min(2_000, count - start)
-        keys = subjects[rng.integers(0, 200, size)] + 1.2 * rng.normal(size=(size, space.dimensions))
+        keys = subjects[rng.integers(0, 200, size)] + 1.2 * rng.normal(
+            size=(size, space.dimensions)
+        )
         keys /= np.linalg.norm(keys, axis=1, keepdims=True)
         others = keys + 0.5 * rng.normal(size=keys.shape) / space.dimensions**0.5
         others /= np.linalg.norm(others, axis=1, keepdims=True)

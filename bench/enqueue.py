@@ -9,10 +9,9 @@ import threading
 import time
 from pathlib import Path
 
-from reflexion_client import AsyncClient
-
 from bench import backlog, process
 from bench.report import fact, median_ms, p99_ms, row
+from reflexion_client import AsyncClient
 
 ROUNDS = 1_500
 PRODUCERS = 64
@@ -107,7 +106,9 @@ def main() -> bool:
             fact("one producer: median", median_ms(alone), "ms")
             fact("one producer: p99", p99_ms(alone), "ms")
             bound = 1.5 * median_ms(bare) + 0.4
-            kept.append(row("one producer: median, against the bare write", median_ms(alone), "ms", bound))
+            kept.append(
+                row("one producer: median, against the bare write", median_ms(alone), "ms", bound)
+            )
             ratio = median_ms(behind) / median_ms(alone)
             kept.append(row(f"{BACKLOG} pending / empty: median", ratio, "x", 1.2))
             single = 1 / (sum(alone) / len(alone))
@@ -115,7 +116,9 @@ def main() -> bool:
             many = many_producers(empty, "many")
             kept.append(row("64 producers / one: throughput", many / single, "x", 4, least=True))
             piped = asyncio.run(pipelining(empty, "piped"))
-            kept.append(row("pipelining AsyncClient / one: throughput", piped / single, "x", 6, least=True))
+            kept.append(
+                row("pipelining AsyncClient / one: throughput", piped / single, "x", 6, least=True)
+            )
     return all(kept)
 
 

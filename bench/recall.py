@@ -11,12 +11,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench import backlog, process
+from bench.report import fact, median_ms, p99_ms, row
 from reflexiond.memory.embed import open_builtin
 from reflexiond.model import Space, Vector
 from reflexiond.store.sqlite import SqliteStore
-
-from bench import backlog, process
-from bench.report import fact, median_ms, p99_ms, row
 
 SIZES = [int(size) for size in os.environ.get("BENCH_LESSONS", "10000,100000").split(",")]
 BOUND_MS = {10_000: 30.0, 100_000: 120.0}
@@ -61,10 +60,14 @@ def measure(size: int) -> bool:
                 client.recall(task, floor=-1)
                 stored.append(time.perf_counter() - start)
             fact(f"{size} lessons: memory of the daemon", process.resident_mb(daemon.pid), "MB")
-        kept.append(row(f"{size} lessons: recall, median", median_ms(whole), "ms", BOUND_MS.get(size, 1e9)))
+        kept.append(
+            row(f"{size} lessons: recall, median", median_ms(whole), "ms", BOUND_MS.get(size, 1e9))
+        )
         fact(f"{size} lessons: recall, p99", p99_ms(whole), "ms")
         if size <= 10_000:
-            kept.append(row(f"{size} lessons: storage and ranking, median", median_ms(stored), "ms", 10))
+            kept.append(
+                row(f"{size} lessons: storage and ranking, median", median_ms(stored), "ms", 10)
+            )
         else:
             fact(f"{size} lessons: storage and ranking, median", median_ms(stored), "ms")
         kept.append(asyncio.run(beside_numpy(state_dir, size, space)))
@@ -77,7 +80,9 @@ async def beside_numpy(state_dir: Path, size: int, space: Space) -> bool:
 
     store = await SqliteStore.open(state_dir / "reflexion.db")
     names, tasks, situations = await store.database.read(lambda conn: everything(conn))
-    matrices = [np.frombuffer(b"".join(blobs), "<f4").reshape(size, -1) for blobs in (tasks, situations)]
+    matrices = [
+        np.frombuffer(b"".join(blobs), "<f4").reshape(size, -1) for blobs in (tasks, situations)
+    ]
     rng = np.random.default_rng(13)
     ours, theirs, hits = [], [], []
     for _ in range(QUERIES):
@@ -95,7 +100,9 @@ async def beside_numpy(state_dir: Path, size: int, space: Space) -> bool:
     await store.close()
     fact(f"{size} lessons: exact NumPy scan of both keys, median", median_ms(theirs), "ms")
     fact(f"{size} lessons: our vector search / NumPy", median_ms(ours) / median_ms(theirs), "x")
-    return row(f"{size} lessons: recall@10 of the exact scan", statistics.mean(hits), "", 0.97, least=True)
+    return row(
+        f"{size} lessons: recall@10 of the exact scan", statistics.mean(hits), "", 0.97, least=True
+    )
 
 
 def everything(conn: sqlite3.Connection) -> tuple[list[str], list[bytes], list[bytes]]:

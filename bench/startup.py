@@ -66,10 +66,16 @@ def main() -> bool:
             kept.append(
                 row("import reflexion_client, added", median_ms(loaded) - median_ms(bare), "ms", 40)
             )
-            fact("import Client and ReflexionHook, added", median_ms(used_names) - median_ms(bare), "ms")
+            fact(
+                "import Client and ReflexionHook, added",
+                median_ms(used_names) - median_ms(bare),
+                "ms",
+            )
             ctl = str(Path(python).with_name("reflexionctl"))
             asked = whole_process(ctl, "--state-dir", str(empty), "status", "--json")
-            kept.append(row("reflexionctl status --json, whole process", median_ms(asked), "ms", 250))
+            kept.append(
+                row("reflexionctl status --json, whole process", median_ms(asked), "ms", 250)
+            )
     return all(kept)
 
 

@@ -14,10 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reflexion_client import __version__
 from reflexion_client.config import default_state_dir
 from reflexion_client.errors import ConfigError
-
-from reflexion_client import __version__
 from reflexion_client.paths import default_socket
 from reflexiond.clock import SECOND_NS, Clock, SystemClock
 from reflexiond.events import Bus, Event

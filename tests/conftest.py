@@ -71,7 +71,9 @@ class RunningDaemon:
         while time.monotonic() < deadline:
             assert self.process is not None
             if self.process.poll() is not None:
-                raise AssertionError(f"the daemon exited with {self.process.returncode}: {self.log}")
+                raise AssertionError(
+                    f"the daemon exited with {self.process.returncode}: {self.log}"
+                )
             if self.answers():
                 return self
             threading.Event().wait(0.01)

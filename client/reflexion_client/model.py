@@ -7,7 +7,7 @@ does not know, so that an older client understands a newer daemon.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -126,11 +126,10 @@ def parse(noun: type[T], value: Any) -> T:
 def parse_recall(value: Any) -> Recall:
     """Build a `Recall` from its map."""
     recall = parse(Recall, value)
-    lessons = tuple(
-        parse(RecalledLesson, {**lesson, "tags": tuple(lesson.get("tags", ()))})
-        for lesson in recall.lessons
-    )
-    return Recall(lessons, recall.section, recall.mode, recall.floor)
+    maps: tuple[Any, ...] = recall.lessons
+    lessons = tuple(parse(RecalledLesson, lesson) for lesson in maps)
+    lessons = tuple(replace(lesson, tags=tuple(lesson.tags)) for lesson in lessons)
+    return replace(recall, lessons=lessons)
 
 
 def parse_reflected(value: Any) -> Reflected:

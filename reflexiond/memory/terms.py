@@ -10,7 +10,7 @@ are those of Unicode 6.1; symbols that came later (most emoji) are words to it, 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 MAX_TERMS = 32
 
@@ -51,16 +51,6 @@ def content_terms(text: str, limit: int = MAX_TERMS) -> list[str]:
 def tokens(text: str) -> Iterator[str]:
     """Yield every word of a text, folded, in order, as the full-text index sees it."""
     return filter(None, text.translate(_FOLDING).split(" "))
-
-
-def fts_query(terms: Iterable[str]) -> str:
-    """Write an FTS5 query for texts that hold any of the terms; "" for no terms.
-
-    Each term is a quoted string, so nothing in it can act as query syntax. FTS5 refuses
-    an empty query: ask only when there is one.
-    """
-    quoted = (term.replace("\0", " ").replace('"', '""') for term in terms)
-    return " OR ".join(f'"{term}"' for term in quoted)
 
 
 class _Folding(dict[int, str]):

@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from reflexion_client.identity import derive_job_id
-
 from reflexion_client.errors import BadParams, Stopping, TooLarge
+from reflexion_client.identity import derive_job_id
 from reflexion_client.model import Enqueued, LessonRequest
 from reflexion_client.wire import MAX_REPORT_BYTES
 from reflexiond.clock import SECOND_NS, Clock

@@ -75,7 +75,9 @@ async def test_nearest_goes_by_the_better_key_with_exact_cosines(filled: Store) 
     assert pytest.approx(0.5**0.5, abs=1e-6) == found[1].situation_cosine
 
 
-async def test_matching_finds_by_words_and_tells_cosines_where_there_are_some(filled: Store) -> None:
+async def test_matching_finds_by_words_and_tells_cosines_where_there_are_some(
+    filled: Store,
+) -> None:
     """Text search covers lessons without vectors too."""
     found = await filled.matching(["zebra", "unknown"], 5, SPACE, vector(1))
     cosines = {near.lesson.id: near.task_cosine for near in found}
@@ -110,7 +112,9 @@ async def test_a_deleted_lesson_is_gone_everywhere(filled: Store) -> None:
     assert await filled.delete_lesson(lesson(1).id)
     assert not await filled.delete_lesson(lesson(1).id)
     assert lesson(1).id not in {n.lesson.id for n in await filled.nearest(SPACE, vector(1), 9)}
-    assert lesson(1).id not in {n.lesson.id for n in await filled.matching(["zebra"], 9, None, None)}
+    assert lesson(1).id not in {
+        n.lesson.id for n in await filled.matching(["zebra"], 9, None, None)
+    }
     assert 2 == await filled.count_lessons()
     assert 1 == (await filled.document_frequencies(["zebra"]))[1]["zebra"]
 

@@ -22,7 +22,9 @@ from reflexiond.store.port import Store
 
 
 def job(n: int, at_ns: int = 0, outcome: str = "o") -> NewJob:
-    return NewJob(JobId(f"{n:016x}"), LessonRequest(f"task {n}", "a", outcome, "error"), "w", "s", at_ns)
+    return NewJob(
+        JobId(f"{n:016x}"), LessonRequest(f"task {n}", "a", outcome, "error"), "w", "s", at_ns
+    )
 
 
 def lesson(text: str = "c") -> Lesson:
@@ -44,7 +46,9 @@ def lesson(text: str = "c") -> Lesson:
     )
 
 
-async def add(store: Store, n: int, at_ns: int = 0, capacity: int = 10, drop_oldest: bool = False) -> Admission:
+async def add(
+    store: Store, n: int, at_ns: int = 0, capacity: int = 10, drop_oldest: bool = False
+) -> Admission:
     return (await store.add(job(n, at_ns), capacity=capacity, drop_oldest=drop_oldest)).admission
 
 

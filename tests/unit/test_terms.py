@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflexiond.memory.terms import MAX_TERMS, STOP_WORDS, content_terms, fts_query, tokens
+from reflexiond.memory.terms import MAX_TERMS, STOP_WORDS, content_terms, tokens
 
 sqlite = pytest.importorskip("pysqlite3.dbapi2", reason="needs an SQLite with FTS5")
 
@@ -88,29 +88,12 @@ def test_stop_words_are_in_folded_form():
     assert all([word] == list(tokens(word)) for word in STOP_WORDS)
 
 
-def test_fts_query_is_empty_without_terms():
-    """No terms, no query: the caller must not ask."""
-    assert fts_query([]) == ""
-
-
-def test_fts_query_joins_quoted_terms():
-    """Terms stand quoted, with OR between them."""
-    assert '"cart" OR "near"' == fts_query(["cart", "near"])
-
-
-@given(terms=st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=5))
-def test_fts_query_never_is_a_syntax_error(index, terms):
-    """FTS5 accepts the query whatever the terms hold."""
-    usable = [term.encode("utf-8", "ignore").decode() for term in terms]
-    index.execute("SELECT rowid FROM text WHERE text MATCH ?", (fts_query(usable),)).fetchall()
-
-
 @given(words=st.lists(st.text(alphabet=string.ascii_letters, min_size=2, max_size=8), min_size=1))
 def test_a_text_is_found_by_any_of_its_terms(index, words):
     """The query of a text's own content words matches that text."""
     text = " ".join(words)
     indexed(index, text)
     if terms := content_terms(text):
-        query = fts_query(terms[-1:])
+        query = f'"{terms[-1]}"'
         found = index.execute("SELECT count(*) FROM text WHERE text MATCH ?", (query,)).fetchone()
         assert (1,) == found

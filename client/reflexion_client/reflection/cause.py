@@ -24,20 +24,30 @@ class TestReport:
 # The first report whose name is found wins, so the richest shapes come first.
 TEST_REPORTS: tuple[TestReport, ...] = (
     # pytest: a header per test, the assertion on lines that start with E
-    TestReport(r"^_{2,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{2,}$", r"^E\s+(?P<text>(?!File \"|\^+$|\w+\($)\S.*)"),
+    TestReport(
+        r"^_{2,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{2,}$",
+        r"^E\s+(?P<text>(?!File \"|\^+$|\w+\($)\S.*)",
+    ),
     TestReport(r"^(?:FAILED|ERROR) (?P<name>\S+)(?: - (?P<text>.+))?$", r"^E\s+(?P<text>\S.*)"),
     # unittest: the exception is the last line of the traceback
-    TestReport(r"^(?:FAIL|ERROR): (?P<name>\w+) \(", r"^(?P<text>(?:[\w]+\.)*\w*(?:Error|Exception|Failure|Exit)\b.*)"),
+    TestReport(
+        r"^(?:FAIL|ERROR): (?P<name>\w+) \(",
+        r"^(?P<text>(?:[\w]+\.)*\w*(?:Error|Exception|Failure|Exit)\b.*)",
+    ),
     TestReport(r"^\s*--- FAIL: (?P<name>\S+)", r"^\s+(?P<text>\S+_test\.go:\d+: .+)"),
     TestReport(r"^thread '(?P<name>[^']+)' .*panicked at", r"^(?P<text>\S.*)"),
     TestReport(r"^ FAIL  (?P<name>\S.*)", r"^(?P<text>\w*Error: .+)"),
     TestReport(r"^\s*● (?P<name>.+)", r"^\s{2,}(?P<text>\S.*)"),
-    TestReport(r"^✖ (?P<name>(?!failing tests).+?)(?: \([\d.]+m?s\))?$", r"^\s+(?P<text>\S*Error\b.*)"),
+    TestReport(
+        r"^✖ (?P<name>(?!failing tests).+?)(?: \([\d.]+m?s\))?$", r"^\s+(?P<text>\S*Error\b.*)"
+    ),
     TestReport(r"^(?:    )*not ok \d+ - (?P<name>.+)", r"^\s+error: (?P<text>.+)"),
     TestReport(r"^#\s+Failed test '(?P<name>[^']*)'", r"^#\s+(?P<text>got: .+)"),
     TestReport(r"^\s*1\) (?P<name>\S.*)", r"^\s*(?:Failure/Error: )?(?P<text>\S.*)"),
     TestReport(r"^\[  FAILED  \] (?P<name>\S+)", r"^(?P<text>\S+:\d+: Failure)"),
-    TestReport(r"^\[ERROR\]\s+(?P<name>\S+:\d+)(?:->\S+)? (?P<text>.+)", r"^\[ERROR\] (?P<text>\S.*)"),
+    TestReport(
+        r"^\[ERROR\]\s+(?P<name>\S+:\d+)(?:->\S+)? (?P<text>.+)", r"^\[ERROR\] (?P<text>\S.*)"
+    ),
     TestReport(r"^rspec (?P<name>\S+:\d+) # (?P<text>.+)", r"(?P<text>\S.*)"),
     TestReport(r"^test (?P<name>\S+) \.\.\. FAILED$", r"^(?P<text>\S.*panicked.*)"),
     TestReport(r"^\s*[×✗✕✘] (?P<name>\S.*)", r"^\s+(?P<text>\S*Error\b.*)"),

@@ -67,9 +67,7 @@ _ADVICE = {
         " fails the same way.",
     ),
 }
-_SILENT = (
-    "Nothing in the output says why: run it again with verbose output and both streams kept."
-)
+_SILENT = "Nothing in the output says why: run it again with verbose output and both streams kept."
 
 
 class Reflector(Protocol):
@@ -101,7 +99,9 @@ class HeuristicReflector:
 
 def _telling(text: str) -> list[str]:
     """The lines that say more than an exit code."""
-    marker = compiled(r"(?i)^\W*(?:\w+ ){0,3}(?:exit(?:ed)?[ _]|exit$|status \d)|^\w*make(?:\[\d+\])?: ")
+    marker = compiled(
+        r"(?i)^\W*(?:\w+ ){0,3}(?:exit(?:ed)?[ _]|exit$|status \d)|^\w*make(?:\[\d+\])?: "
+    )
     return [line for line in lines_of(clean(text)) if not marker.search(line)]
 
 

@@ -13,9 +13,9 @@ from .transcript import clean, lines_of
 
 # Tools whose output is somebody else's text: only their own first line can be a complaint.
 _READERS = frozenset(
-    "read view open cat grep rg search find glob ls list dir tree fetch web browse".split()
+    ["read", "view", "open", "cat", "grep", "rg", "search", "find", "glob", "ls", "list", "dir", "tree", "fetch", "web", "browse"]
 )
-_EDITORS = frozenset("edit write patch replace create insert update apply".split())
+_EDITORS = frozenset(["edit", "write", "patch", "replace", "create", "insert", "update", "apply"])
 _EDIT_DONE = re.compile(
     r"(?i)\b(?:updated|replaced|created|written|wrote|applied|succe(?:ss|eded)\w*|edited)\b"
 )

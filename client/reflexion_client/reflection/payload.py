@@ -109,9 +109,7 @@ def _lint(path: str, finding: Mapping[str, Any]) -> Payload:
 
 def _answer(answer: Mapping[str, Any]) -> Payload:
     if _positive(answer.get("numFailedTests")) or _positive(answer.get("numFailedTestSuites")):
-        return Payload(
-            failed=True, message=_failed_test(answer), mode=FailureMode.TEST_FAILURE
-        )
+        return Payload(failed=True, message=_failed_test(answer), mode=FailureMode.TEST_FAILURE)
     result = answer.get("result")
     if isinstance(result, dict) and result.get("isError") is True:
         return Payload(failed=True, message=_text_of(result.get("content", result)))

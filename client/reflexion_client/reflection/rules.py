@@ -66,8 +66,8 @@ _SPOT = (
 )
 
 # What `strerror` says, per language, after the name of a program and a file.
-_DENIED_TEXT = r"(?:[Pp]ermission denied|[Oo]peration not permitted|[Aa]ccess(?: is)? denied|Read-only file system|Keine Berechtigung|Zugriff verweigert|Die Operation ist nicht erlaubt|Vorgang nicht zulässig|Permissão negada|Operação não permitida|Permiso denegado|Operación no permitida|Permission non accordée|Opération non permise|Permesso negato|权限不够|权限被拒绝|不允许的操作|許可がありません|許可されていない操作です|Отказано в доступе|허가 거부)"  # noqa: E501, RUF001
-_MISSING_TEXT = r"(?:[Nn]o such file or directory|[Cc]ommand not found|[Nn]ot a directory|Datei oder Verzeichnis nicht gefunden|(?:Kommando|Befehl) nicht gefunden|Arquivo ou diretório inexistente|Ficheiro ou directoria inexistente|Ficheiro ou pasta inexistente|comando não encontrado|No existe el (?:fichero|archivo) o el directorio|orden no encontrada|comando no encontrado|Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|File o directory non esistente|comando non trovato|没有那个文件或目录|未找到命令|そのようなファイルやディレクトリはありません|コマンドが見つかりません|Нет такого файла или каталога|команда не найдена)"  # noqa: E501, RUF001
+_DENIED_TEXT = r"(?:[Pp]ermission denied|[Oo]peration not permitted|[Aa]ccess(?: is)? denied|Read-only file system|Keine Berechtigung|Zugriff verweigert|Die Operation ist nicht erlaubt|Vorgang nicht zulässig|Permissão negada|Operação não permitida|Permiso denegado|Operación no permitida|Permission non accordée|Opération non permise|Permesso negato|权限不够|权限被拒绝|不允许的操作|許可がありません|許可されていない操作です|Отказано в доступе|허가 거부)"  # noqa: E501
+_MISSING_TEXT = r"(?:[Nn]o such file or directory|[Cc]ommand not found|[Nn]ot a directory|Datei oder Verzeichnis nicht gefunden|(?:Kommando|Befehl) nicht gefunden|Arquivo ou diretório inexistente|Ficheiro ou directoria inexistente|Ficheiro ou pasta inexistente|comando não encontrado|No existe el (?:fichero|archivo) o el directorio|orden no encontrada|comando no encontrado|Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|File o directory non esistente|comando non trovato|没有那个文件或目录|未找到命令|そのようなファイルやディレクトリはありません|コマンドが見つかりません|Нет такого файла или каталога|команда не найдена)"  # noqa: E501
 _REFUSED_TEXT = r"(?:[Cc]onnection refused|ECONNREFUSED|[Cc]onnection reset|[Nn]o route to host|[Nn]etwork is unreachable|Verbindungsaufbau abgelehnt|Conexão recusada|[Ll]igação recusada|Conexión rehusada|Connexion refusée|拒绝连接|接続を拒否されました|接続が拒否されました|В соединении отказано)"  # noqa: E501, RUF001
 _EXHAUSTED_TEXT = r"(?:[Nn]o space left on device|ENOSPC|[Dd]isk quota exceeded|[Cc]annot allocate memory|ENOMEM|[Oo]ut of memory|MemoryError|[Tt]oo many open files|EMFILE|[Rr]esource temporarily unavailable|[Aa]rgument list too long|Kein Speicherplatz|Auf dem Gerät ist kein Speicherplatz|Não há espaço|No queda espacio|设备上没有空间)"  # noqa: E501
 _CONFLICT_TEXT = r"(?:[Aa]ddress already in use|EADDRINUSE|[Ii]s a directory|EISDIR|[Ff]ile exists|EEXIST|[Dd]irectory not empty|[Ii]nput/output error|[Ee]xec format error|[Tt]ext file busy|[Dd]evice or resource busy|[Bb]roken pipe|EPIPE)"
@@ -161,7 +161,12 @@ EVIDENCE: tuple[Rule, ...] = (
     Rule("surefire", _TEST, r"^\[ERROR\] There are test failures|<<< (?:FAILURE|ERROR)!", _VERDICT),
     Rule("gradle test", _TEST, rf"^\d+ tests? completed, {_NONZERO} failed", _VERDICT),
     Rule("dotnet test", _TEST, rf"^(?:Failed!\s+-\s|\s+Failed:\s+{_NONZERO}$)", _VERDICT),
-    Rule("ctest", _TEST, rf"^\d+% tests passed, {_NONZERO} tests? failed|^The following tests FAILED:", _VERDICT),
+    Rule(
+        "ctest",
+        _TEST,
+        rf"^\d+% tests passed, {_NONZERO} tests? failed|^The following tests FAILED:",
+        _VERDICT,
+    ),
     Rule("googletest", _TEST, r"^\[  FAILED  \]", _VERDICT),
     Rule("phpunit", _TEST, rf"^Tests: \d+, Assertions: .*\b(?:Errors|Failures): {_NONZERO}"),
     Rule("exunit", _TEST, rf"^(?:\d+ \w+, )*\d+ tests?, {_NONZERO} failures?\b", _VERDICT),
@@ -179,7 +184,11 @@ EVIDENCE: tuple[Rule, ...] = (
         rf"|^(?=.*(?:测试|通过|テスト|成功)).*?(?<!\d){_NONZERO} ?(?:个|件)?(?:が|の)?(?:失败|失敗)",
         _VERDICT,
     ),
-    Rule("plain failed test", _TEST, r"^\s*\[?(?:FAIL(?:ED)?|FALHOU|FEHLER)\]? +(?:- )?\S|^\s*\[(?:FAIL|FAILED|FALHOU)\]|^FAIL: \S"),
+    Rule(
+        "plain failed test",
+        _TEST,
+        r"^\s*\[?(?:FAIL(?:ED)?|FALHOU|FEHLER)\]? +(?:- )?\S|^\s*\[(?:FAIL|FAILED|FALHOU)\]|^FAIL: \S",
+    ),
     Rule(
         "coverage gate",
         _TEST,
@@ -247,7 +256,7 @@ EVIDENCE: tuple[Rule, ...] = (
         "make cannot parse",
         _SYNTAX,
         r"^\S+:\d+: \*\*\* (?:missing|unterminated|commands commence|extraneous)",
-    ),  # noqa: E501
+    ),
     Rule(
         "data does not parse",
         _SYNTAX,
@@ -359,7 +368,7 @@ EVIDENCE: tuple[Rule, ...] = (
         "stylelint or markdownlint",
         _LINT,
         rf"^\S+:\d+(?::\d+)? (?:error )?MD\d{{3}}/|^{_NONZERO} problems? \({_NONZERO} errors?",
-    ),  # noqa: E501
+    ),
     Rule("yamllint", _LINT, r"^\s+\d+:\d+\s+error\s+|^::error file="),
     Rule("pre-commit hook", _LINT, r"^- hook id: |\.{5,}Failed$", _VERDICT),
     Rule("checkstyle", _LINT, r"^\[ERROR\] \S+\.java:\d+.*\[\w+\]$|You have \d+ Checkstyle viol"),
@@ -399,7 +408,13 @@ EVIDENCE: tuple[Rule, ...] = (
     ),
     Rule("cmake", _BUILD, r"^CMake Error\b|^-- Configuring incomplete, errors", _VERDICT),
     Rule("autoconf", _BUILD, r"^configure: error: ", _VERDICT),
-    Rule("ninja", _BUILD, r"^FAILED: \S+|^ninja: build stopped|^ninja: error: (?!unknown)", _VERDICT, beside=r"^ninja: "),
+    Rule(
+        "ninja",
+        _BUILD,
+        r"^FAILED: \S+|^ninja: build stopped|^ninja: error: (?!unknown)",
+        _VERDICT,
+        beside=r"^ninja: ",
+    ),
     Rule(
         "maven",
         _BUILD,
@@ -436,7 +451,7 @@ EVIDENCE: tuple[Rule, ...] = (
         "python wheel",
         _BUILD,
         r"^\s*error: subprocess-exited-with-error|^ERROR: Failed building wheel",
-    ),  # noqa: E501
+    ),
     Rule("docker build", _BUILD, r"^ERROR: failed to (?:solve|build)|^failed to solve:", _VERDICT),
     # -- what was named does not exist
     Rule(
@@ -585,7 +600,7 @@ EVIDENCE: tuple[Rule, ...] = (
         r"^error: patch failed|^Hunk #\d+ FAILED|^\d+ out of \d+ hunks? (?:FAILED|failed)",
         _VERDICT,
         hint="the file has changed since the patch was made: read it and redo the edit",
-    ),  # noqa: E501
+    ),
     Rule(
         "edit is ambiguous",
         _GENERIC,
@@ -621,20 +636,22 @@ EVIDENCE: tuple[Rule, ...] = (
         beside=_FRAMES,
         last=True,
     ),
-    Rule("exception alone", _GENERIC, r"^(?:[\w$]+[.$])*[A-Z]\w*(?:Error|Exception): \S", last=True),
+    Rule(
+        "exception alone", _GENERIC, r"^(?:[\w$]+[.$])*[A-Z]\w*(?:Error|Exception): \S", last=True
+    ),
     Rule("errno", _GENERIC, r"^(?:Error: )?E[A-Z]{3,14}: [a-z]"),
     Rule(
         "uncaught exception",
         _GENERIC,
         r"^\S+:\d+:in [`'].*\(\w+\)$|^(?:Uncaught|Unhandled) \w*(?:Error|Exception|[Rr]ejection)",
-    ),  # noqa: E501
+    ),
     Rule(
         "custom exception",
         _GENERIC,
         r"^(?:[\w$]+\.)+[A-Z]\w+: \S|^[A-Z]\w+: \S",
         beside=r"^Traceback \(most recent call last\)",
         last=True,
-    ),  # noqa: E501
+    ),
     Rule(
         "exit marker",
         _GENERIC,
@@ -651,7 +668,7 @@ EVIDENCE: tuple[Rule, ...] = (
         _GENERIC,
         r"^[\w./+-]+: (?:error: (?:the following|unrecognized|invalid choice|argument|ambiguous|too few|expected)|invalid option|unrecognized (?:option|argument)|illegal option|unknown option|option requires)|^(?:Error: )?(?:[Uu]nknown|[Ii]nvalid|[Uu]nexpected) (?:command|option|argument|flag|subcommand)\b|^error: (?:unexpected|unrecognized|unknown|invalid|the following required) ",
         hint="read the usage text of the command and call it again with what it accepts",
-    ),  # noqa: E501
+    ),
     Rule(
         "archive",
         _GENERIC,
@@ -675,11 +692,12 @@ EVIDENCE: tuple[Rule, ...] = (
         "cannot",
         _GENERIC,
         r"^(?:[Cc]annot|[Cc]an't|[Cc]ould not|[Uu]nable to|[Ff]ailed to|FAILED to|Request failed|System has not been)\s+\S",
-    ),  # noqa: E501
+    ),
     Rule(
         "make stops",
         _GENERIC,
-        r"^g?make(?:\[\d+\])?: \*\*\* .*(?:Error|Fehler|Erro|错误|エラー|Stop)", bare=True,
+        r"^g?make(?:\[\d+\])?: \*\*\* .*(?:Error|Fehler|Erro|错误|エラー|Stop)",
+        bare=True,
     ),
     Rule(
         "ansible or terraform",
@@ -696,20 +714,20 @@ PHRASES: tuple[Rule, ...] = (
         _TIMEOUT,
         r"timed[ -]?out|deadline exceeded|timeout (?:after|of|exceeded|expired)|context cancell?ed|time ?limit exceeded|etimedout|zeitüberschreitung|tempo esgotado",
         _PHRASE,
-    ),  # noqa: E501
+    ),
     Rule(
         "does not parse",
         _SYNTAX,
         r"syntax ?error|invalid syntax|unexpected (?:token|eof|end of (?:file|input))\b|parse error|cannot parse|could not parse|failed to parse|unterminated|malformed|syntaxfehler|erro de sintaxe|语法错误|構文エラー",
         _PHRASE,
-    ),  # noqa: E501
+    ),
     Rule(
         "no rights",
         _DENIED,
         r"permission denied|access (?:is )?denied|authentication failed|\be(?:acces|perm)\b|operation not permitted|\bforbidden\b|\bunauthori[sz]ed\b|not authori[sz]ed|read-only file system|"
         + _DENIED_TEXT,
         _PHRASE,
-    ),  # noqa: E501
+    ),
     Rule(
         "refused",
         _GENERIC,
@@ -721,14 +739,14 @@ PHRASES: tuple[Rule, ...] = (
         _BUILD,
         r"cannot find -l|undeclared \(first use|undefined reference|cannot find symbol|\bts\d{4,5}\b|error\[e\d+\]",
         _PHRASE,
-    ),  # noqa: E501
+    ),
     Rule(
         "does not exist",
         _MISSING,
         r"no such (?:file|directory|table|column|module|command|host|container|image)|not found\b|\benoent\b|does(?: not|n't) exist|no module named|cannot find\b|could not find\b|couldn't find\b|unknown (?:command|host|revision)|"
         + _MISSING_TEXT,
         _PHRASE,
-    ),  # noqa: E501
+    ),
 )
 
 # The same for failures that show nothing else: words that prove little.
@@ -750,7 +768,7 @@ LOOSE_PHRASES: tuple[Rule, ...] = (
         _LINT,
         r"^[^\s:][^:]*:\d+:\d+:\s+(?:warning|error):?\s|\blint(?:er|ing)? (?:error|fail)|code style",
         _PHRASE,
-    ),  # noqa: E501
+    ),
 )
 
 # Summaries without failures, at or after which earlier complaints count as handled.

@@ -33,7 +33,7 @@ _IO_CODES = frozenset(
     {"SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_READONLY", "SQLITE_CANTOPEN"}
 )
 
-_Waiting = tuple[Callable[[Connection], Any], "asyncio.Future[Any]"]
+_Waiting = tuple[Callable[[Connection], Any], bool, "asyncio.Future[Any]"]
 _Result = tuple[Any, BaseException | None]
 
 
@@ -94,8 +94,12 @@ class Database:
         except DatabaseError as error:
             raise DatabaseError(f"{self.path}: {error}") from error
 
-    async def write(self, fn: Callable[[Connection], T]) -> T:
+    async def write(self, fn: Callable[[Connection], T], *, synced: bool = True) -> T:
         """Run `fn(conn)` in the writer's thread and return its result once it is durable.
+
+        With `synced` False it is committed, and so survives the death of this process, but
+        the disk is not waited for: a power failure may undo it, whole. That suits what
+        nobody was promised, such as a claim: undone, the job is simply pending again.
 
         `fn` must be quick, and must not begin or end transactions. When it raises, its
         own changes are undone and the others of the same batch stand.
@@ -106,7 +110,7 @@ class Database:
         if self._broken or self._closing:
             raise StoreFailed(self.problem or "the store is closed", full=False)
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append((fn, answer))
+        self._waiting.append((fn, synced, answer))
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_waiting())
         return await answer
@@ -166,13 +170,15 @@ class Database:
             while self._waiting:
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 try:
-                    results = await _run(self._writer, partial(_transact, [fn for fn, _ in batch]))
+                    fns = [fn for fn, _, _ in batch]
+                    synced = any(synced for _, synced, _ in batch)
+                    results = await _run(self._writer, partial(_transact, fns, synced))
                 except BaseException as error:  # noqa: BLE001 - every caller must be answered
                     failure = self._judge(error)
                     results = [(None, failure)] * len(batch)
                 else:
                     self._note("", broken=False)
-                for (_, answer), (value, failure_of_one) in zip(batch, results, strict=True):
+                for (*_, answer), (value, failure_of_one) in zip(batch, results, strict=True):
                     _settle(answer, value, failure_of_one)
         finally:
             self._committing = None
@@ -246,8 +252,12 @@ async def _run(conn: aiosqlite.Connection, fn: Callable[[Connection], T]) -> T:
     return result
 
 
-def _transact(fns: list[Callable[[Connection], Any]], conn: Connection) -> list[_Result]:
+def _transact(
+    fns: list[Callable[[Connection], Any]], synced: bool, conn: Connection
+) -> list[_Result]:
     """Run all in one transaction, each in its own savepoint; return results in order."""
+    # In WAL mode NORMAL commits without a sync; the next FULL commit syncs those before it.
+    conn.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     conn.execute("BEGIN IMMEDIATE")
     try:
         results = [_alone(fn, conn) for fn in fns] if len(fns) == 1 else _each(fns, conn)

@@ -80,7 +80,8 @@ class SqliteStore:
             "check": database.checked,
         }
 
-    # Queue
+    # Queue. What a worker writes is not waited for by anybody: undone by a power failure,
+    # claim, lesson and end together, the job is pending and is processed again.
 
     async def add(self, job: NewJob, *, capacity: int, drop_oldest: bool) -> Added:
         """Store a report; see the port."""
@@ -95,7 +96,7 @@ class SqliteStore:
     async def claim(self, now_ns: int) -> tuple[Job, Claim] | None:
         """Give out the job that is due first."""
         return await self._queue.write(
-            partial(jobs.claim, number=next(self._claims), now_ns=now_ns)
+            partial(jobs.claim, number=next(self._claims), now_ns=now_ns), synced=False
         )
 
     async def next_due_ns(self) -> int | None:
@@ -106,13 +107,13 @@ class SqliteStore:
         """Store the lesson and end the job."""
         if self._queue is self.database:
             return await self._queue.write(
-                partial(_complete, claim=claim, done=done, now_ns=now_ns)
+                partial(_complete, claim=claim, done=done, now_ns=now_ns), synced=False
             )
         # A queue in memory cannot outlive a crash, so the order alone is enough.
         held = await self._queue.read(partial(jobs.claimed, held=claim))
         if held is None:
             return None
-        stored = await self.database.write(partial(lessons.store, done=done))
+        stored = await self.database.write(partial(lessons.store, done=done), synced=False)
         await self._queue.write(
             partial(
                 _end,
@@ -121,14 +122,16 @@ class SqliteStore:
                 detail="",
                 now_ns=now_ns,
                 lesson=stored.lesson_id,
-            )
+            ),
+            synced=False,
         )
         return stored
 
     async def end(self, claim: Claim, ending: Ending, detail: str, now_ns: int) -> bool:
         """End a job without a lesson."""
         return await self._queue.write(
-            partial(_end, claim=claim, ending=ending, detail=detail, now_ns=now_ns, lesson=None)
+            partial(_end, claim=claim, ending=ending, detail=detail, now_ns=now_ns, lesson=None),
+            synced=False,
         )
 
     async def retry(
@@ -136,13 +139,15 @@ class SqliteStore:
     ) -> bool:
         """Put a claimed job back into the queue."""
         return await self._queue.write(
-            partial(jobs.retry, held=claim, error=error, due_ns=due_ns, spent=spent, now_ns=now_ns)
+            partial(jobs.retry, held=claim, error=error, due_ns=due_ns, spent=spent, now_ns=now_ns),
+            synced=False,
         )
 
     async def bury(self, claim: Claim, reason: str, traceback: str, now_ns: int) -> bool:
         """Move a claimed job to the dead letters."""
         return await self._queue.write(
-            partial(jobs.bury, held=claim, reason=reason, traceback=traceback, now_ns=now_ns)
+            partial(jobs.bury, held=claim, reason=reason, traceback=traceback, now_ns=now_ns),
+            synced=False,
         )
 
     async def failures(self, job_id: JobId) -> list[Failure]:
@@ -157,12 +162,12 @@ class SqliteStore:
 
     async def admit(self, capacity: int) -> list[JobId]:
         """Make parked jobs pending while there is room."""
-        return await self._queue.write(partial(jobs.admit, capacity=capacity))
+        return await self._queue.write(partial(jobs.admit, capacity=capacity), synced=False)
 
     async def discard_stale(self, before_ns: int, now_ns: int) -> int:
         """End unclaimed jobs that are too old."""
         return await self._queue.write(
-            partial(jobs.discard_stale, before_ns=before_ns, now_ns=now_ns)
+            partial(jobs.discard_stale, before_ns=before_ns, now_ns=now_ns), synced=False
         )
 
     async def make_due(self, now_ns: int) -> int:
@@ -182,7 +187,7 @@ class SqliteStore:
     async def trim_history(self, before_ns: int, max_rows: int) -> int:
         """Forget ended jobs that are too old or too many."""
         return await self._queue.write(
-            partial(jobs.trim_history, before_ns=before_ns, max_rows=max_rows)
+            partial(jobs.trim_history, before_ns=before_ns, max_rows=max_rows), synced=False
         )
 
     async def counts(self) -> QueueCounts:
