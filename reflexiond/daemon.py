@@ -8,6 +8,7 @@ import os
 import random
 import secrets
 import signal
+import sys
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -44,6 +45,8 @@ from reflexiond.store.sqlite import SqliteStore
 
 log = logging.getLogger("reflexiond")
 
+SWITCH_S = 0.0005
+"""How long a computing thread may keep the others waiting: reports come before lessons."""
 REPLY_GRACE_S = 2.0
 """How long calls under way may take to be answered once the queue is drained."""
 
@@ -108,7 +111,9 @@ class Daemon:
             count=settings.workers,
             job_timeout_ns=settings.job_timeout_ns,
             publish=bus.publish,
-            freed=lambda: admissions.admit(),  # noqa: PLW0108 - made a few lines below
+            # Both are made a few lines below.
+            freed=lambda: admissions.admit(),  # noqa: PLW0108
+            quiet=lambda: admissions.quiet(),  # noqa: PLW0108
         )
         admissions = Admissions(
             store,
@@ -228,6 +233,7 @@ def _publish_problem(bus: Bus, problem: str) -> None:
 def run(settings: Settings) -> None:
     """Run a daemon in the foreground until SIGTERM, SIGINT or a `shutdown` call."""
     os.umask(0o077)
+    sys.setswitchinterval(SWITCH_S)
 
     async def main() -> None:
         daemon = Daemon(settings)

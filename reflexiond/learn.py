@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -35,7 +36,8 @@ class Learner:
 
     async def __call__(self, job: Job) -> Outcome:
         """Process one job."""
-        draft = heuristic.distil(job.request, job.source)
+        # Judging takes milliseconds of pure computing: reports must not wait for it.
+        draft = await asyncio.to_thread(heuristic.distil, job.request, job.source)
         if isinstance(draft, Skipped):
             return draft
         lesson = lessons.from_draft(

@@ -10,6 +10,7 @@ from reflexiond.events import Event
 log = logging.getLogger("reflexiond")
 
 _LEVELS = {
+    "accepted": logging.DEBUG,
     "claimed": logging.DEBUG,
     "deduped": logging.DEBUG,
     "retried": logging.WARNING,

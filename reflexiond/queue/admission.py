@@ -19,6 +19,11 @@ from reflexiond.events import Event, Publish
 from reflexiond.model import Admission, JobId, JobState, NewJob
 from reflexiond.store.port import QueueStore
 
+QUIET_S = 0.05
+"""How long after a report the workers hold back."""
+LONGEST_BURST_S = 0.25
+"""How long they hold back at the most, however dense the reports."""
+
 
 class Admissions:
     """Takes reports in and parked jobs up.
@@ -52,11 +57,12 @@ class Admissions:
         self._publish = publish
         self._wake = wake
         self._waiting: dict[JobId, asyncio.Event] = {}
-        self._closed = False
+        self._closed = asyncio.Event()
+        self._last_report = -QUIET_S
 
     def close(self) -> None:
         """Take no more reports, and answer those who wait for a slot: parked is true."""
-        self._closed = True
+        self._closed.set()
         for slot in self._waiting.values():
             slot.set()
 
@@ -78,11 +84,12 @@ class Admissions:
             StoreFailed: it could not be made durable; nothing was kept.
         """
         _check(request)
-        if self._closed:
+        if self._closed.is_set():
             raise Stopping("the daemon is shutting down and takes no new reports")
         job_id = JobId(
             derive_job_id(request.task, request.trigger, request.attempt, request.outcome)
         )
+        self._last_report = asyncio.get_running_loop().time()
         job = NewJob(job_id, request, workspace, source, self._clock.now_ns())
         added = await self._store.add(job, capacity=self.capacity, drop_oldest=self.drop_oldest)
         state = added.state
@@ -110,9 +117,26 @@ class Admissions:
             self._wake()
         return total
 
+    async def quiet(self) -> None:
+        """Wait until no report came for a moment, or for so long that lessons must go on.
+
+        Distilling computes in the same process: in a burst, reports come first.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LONGEST_BURST_S
+        while not self._closed.is_set():
+            wait_s = min(self._last_report + QUIET_S, until) - loop.time()
+            if wait_s <= 0:
+                return
+            try:
+                async with asyncio.timeout(wait_s):
+                    await self._closed.wait()
+            except TimeoutError:
+                continue
+
     async def _slot(self, job_id: JobId, wait_s: float) -> bool:
         """Wait for a parked job to be admitted. It stays parked when nobody waits any more."""
-        if wait_s <= 0 or self._closed:
+        if wait_s <= 0 or self._closed.is_set():
             return False
         # A slot may have been freed between our commit and this line.
         slot = self._waiting.setdefault(job_id, asyncio.Event())
@@ -124,7 +148,7 @@ class Admissions:
             return False
         finally:
             self._waiting.pop(job_id, None)
-        return not self._closed
+        return not self._closed.is_set()
 
 
 def _check(request: LessonRequest) -> None:

@@ -45,6 +45,7 @@ class Workers:
         job_timeout_ns: how long one attempt may take.
         publish: told what happens to jobs.
         freed: called after a job left the queue: there may be room for a parked one.
+        quiet: waited for before a claim: reports that come in go first.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Workers:
         job_timeout_ns: int,
         publish: Publish,
         freed: Callable[[], Awaitable[object]],
+        quiet: Callable[[], Awaitable[None]],
     ) -> None:
         self._store = store
         self._process = process
@@ -69,6 +71,7 @@ class Workers:
         self._job_timeout_s = job_timeout_ns / SECOND_NS
         self._publish = publish
         self._freed = freed
+        self._quiet = quiet
         self._turn = asyncio.Lock()
         self._work = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -116,6 +119,7 @@ class Workers:
     async def _next(self) -> tuple[Job, Claim] | None:
         """Wait for a job that is due and claim it; None once we are stopping."""
         while not self._stopping.is_set():
+            await self._quiet()
             self._work.clear()
             held = await self._store.claim(self._clock.now_ns())
             if held is not None:
