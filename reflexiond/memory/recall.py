@@ -18,8 +18,10 @@ from .terms import content_terms
 CANDIDATES = 32
 """How many lessons each kind of search hands to the ranking."""
 QUERY_CHARS = 2_000
-COMMON_SHARE = 0.25
-"""A word that stands in more than this share of the lessons finds too many to help."""
+COMMON_SHARE = 0.02
+COMMON_LEAST = 500
+"""A word that stands in more than this share of the lessons (and in this many at least)
+finds too many to help."""
 SEARCH_TERMS = 12
 SAME_WORKSPACE = 0.02
 """What a lesson of the same workspace gains in rank; it never lifts one over the floor."""
@@ -97,10 +99,10 @@ class Recaller:
 def _searchable(frequencies: Mapping[str, int], total: int) -> list[str]:
     """Return the known words worth searching for, rarest first.
 
-    A word that half of the lessons share costs a long walk through the index and says
-    little; while there are few lessons every known word is searched.
+    A word that many lessons share costs a long walk through the index and says little;
+    while there are few lessons every known word is searched.
     """
-    most = max(total * COMMON_SHARE, CANDIDATES)
+    most = max(total * COMMON_SHARE, COMMON_LEAST)
     known = [term for term, frequency in frequencies.items() if 0 < frequency <= most]
     return sorted(known, key=lambda term: (frequencies[term], term))[:SEARCH_TERMS]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from reflexiond.model import (
     Done,
@@ -19,8 +19,10 @@ from reflexiond.store.port import Stored
 
 from .driver import Connection, Row
 
-COARSE = 400
-"""How many candidates the quantised first pass hands to the exact second one, per key."""
+COARSE_LEAST, COARSE_SHARE, COARSE_MOST = 80, 1 / 250, 4096
+"""How many candidates the quantised first pass hands to the exact second one, per key: a
+share of the lessons, since the more there are, the more stand nearer by chance. sqlite-vec
+takes 4,096 at the most."""
 
 _LESSON = """lessons.seq, lessons.id, situation, mistake, correction, "trigger", tags, fact, task,
   workspace, source, distiller, job_id, created_at_ns, category, last_seen_at_ns, seen"""
@@ -77,40 +79,41 @@ def store(conn: Connection, done: Done) -> Stored:
 
 
 def open_space(conn: Connection, space: Space) -> None:
-    """Make the table of an embedding space, unless it is there.
+    """Make the tables of an embedding space, unless they are there.
 
-    The bit columns are the vectors' signs: comparing them is thirty times less to read
-    than comparing floats, and good enough to choose whom to compare exactly.
+    `vectors_<n>` holds both keys of each lesson, the truth of the space. `signs_<n>` is
+    what is searched: one bit a dimension is a thirtieth to read, and good enough to choose
+    whom to compare exactly.
     """
     conn.execute(
         "INSERT INTO spaces (id, dimensions) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
         (space.id, space.dimensions),
     )
-    n = space.dimensions
+    number = _number(conn, space.id)
     conn.execute(
-        f"CREATE VIRTUAL TABLE IF NOT EXISTS {_table(conn, space.id)} USING vec0 ("
-        "lesson INTEGER PRIMARY KEY,"
-        f" task FLOAT[{n}] distance_metric=cosine, situation FLOAT[{n}] distance_metric=cosine,"
-        f" task_signs BIT[{n}], situation_signs BIT[{n}])"
+        f"CREATE TABLE IF NOT EXISTS vectors_{number} ("
+        "lesson INTEGER PRIMARY KEY, task BLOB NOT NULL, situation BLOB NOT NULL) STRICT"
+    )
+    conn.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS signs_{number} USING vec0 (lesson INTEGER PRIMARY KEY,"
+        f" task BIT[{space.dimensions}], situation BIT[{space.dimensions}])"
     )
 
 
-def _table(conn: Connection, space_id: str) -> str:
+def _number(conn: Connection, space_id: str) -> int:
     row = conn.execute("SELECT seq FROM spaces WHERE id = ?", (space_id,)).fetchone()
-    return f"vectors_{int(row[0])}"
-
-
-def _tables(conn: Connection) -> list[str]:
-    return [f"vectors_{int(row[0])}" for row in conn.execute("SELECT seq FROM spaces").fetchall()]
+    return int(row[0])
 
 
 def add_vectors(conn: Connection, vectors: LessonVectors, seq: int) -> None:
     """Store the keys of a lesson's row in their space."""
+    number = _number(conn, vectors.space)
+    keys = (seq, vectors.task, vectors.situation)
+    conn.execute(f"INSERT INTO vectors_{number} (lesson, task, situation) VALUES (?, ?, ?)", keys)
     conn.execute(
-        f"INSERT INTO {_table(conn, vectors.space)}"
-        " (lesson, task, situation, task_signs, situation_signs)"
-        " VALUES (?, ?, ?, vec_quantize_binary(?), vec_quantize_binary(?))",
-        (seq, vectors.task, vectors.situation, vectors.task, vectors.situation),
+        f"INSERT INTO signs_{number} (lesson, task, situation)"
+        " VALUES (?, vec_quantize_binary(?), vec_quantize_binary(?))",
+        keys,
     )
 
 
@@ -126,17 +129,16 @@ def add_missing_vectors(
 
 def _has_vectors(conn: Connection, space: Space, seq: int) -> bool:
     row = conn.execute(
-        f"SELECT 1 FROM {_table(conn, space.id)} WHERE lesson = ?", (seq,)
+        f"SELECT 1 FROM vectors_{_number(conn, space.id)} WHERE lesson = ?", (seq,)
     ).fetchone()
     return row is not None
 
 
 def without_vectors(conn: Connection, space: Space, limit: int) -> list[Lesson]:
     """Return lessons that the space does not hold yet, oldest first."""
-    # The rows behind a vec0 table stand in its shadow table: a plain, fast lookup.
     rows = conn.execute(
         f"SELECT {_LESSON} FROM lessons WHERE seq NOT IN"
-        f" (SELECT rowid FROM {_table(conn, space.id)}_rowids) ORDER BY seq LIMIT ?",
+        f" (SELECT lesson FROM vectors_{_number(conn, space.id)}) ORDER BY seq LIMIT ?",
         (limit,),
     )
     return [_lesson(row) for row in rows.fetchall()]
@@ -144,18 +146,20 @@ def without_vectors(conn: Connection, space: Space, limit: int) -> list[Lesson]:
 
 def nearest(conn: Connection, space: Space, query: Vector, limit: int) -> list[Nearness]:
     """Return the lessons nearest to `query` by either key, best first, with exact cosines."""
-    table = _table(conn, space.id)
+    number = _number(conn, space.id)
+    lessons = conn.execute("SELECT n FROM counters WHERE name = 'lessons'").fetchone()[0]
+    coarse = min(max(int(lessons * COARSE_SHARE), COARSE_LEAST, 2 * limit), COARSE_MOST)
     candidates: set[int] = set()
     for key in ("task", "situation"):
         candidates.update(
             row[0]
             for row in conn.execute(
-                f"SELECT lesson FROM {table}"
-                f" WHERE {key}_signs MATCH vec_quantize_binary(?) AND k = ?",
-                (query, max(COARSE, limit)),
+                f"SELECT lesson FROM signs_{number}"
+                f" WHERE {key} MATCH vec_quantize_binary(?) AND k = ?",
+                (query, coarse),
             )
         )
-    cosines = _cosines(conn, table, query, candidates)
+    cosines = _cosines(conn, number, query, sorted(candidates))
     best = sorted(cosines, key=lambda seq: (-max(cosines[seq]), seq))[:limit]
     return _with_lessons(conn, best, cosines)
 
@@ -176,24 +180,21 @@ def matching(
     seqs = [row[0] for row in rows]
     cosines: dict[int, tuple[float, float]] = {}
     if space is not None and query is not None:
-        cosines = _cosines(conn, _table(conn, space.id), query, seqs)
+        cosines = _cosines(conn, _number(conn, space.id), query, seqs)
     return _with_lessons(conn, seqs, cosines)
 
 
 def _cosines(
-    conn: Connection, table: str, query: Vector, seqs: Iterable[int]
+    conn: Connection, number: int, query: Vector, seqs: Sequence[int]
 ) -> dict[int, tuple[float, float]]:
     """Return the exact cosines of a few lessons to a vector, by task and by situation."""
-    found = {}
-    for seq in seqs:
-        row = conn.execute(
-            f"SELECT 1 - vec_distance_cosine(task, ?1), 1 - vec_distance_cosine(situation, ?1)"
-            f" FROM {table} WHERE lesson = ?2",
-            (query, seq),
-        ).fetchone()
-        if row is not None:
-            found[seq] = (row[0], row[1])
-    return found
+    marks = ", ".join("?" * len(seqs))
+    rows = conn.execute(
+        "SELECT lesson, 1 - vec_distance_cosine(task, ?1), 1 - vec_distance_cosine(situation, ?1)"
+        f" FROM vectors_{number} WHERE lesson IN ({marks})",
+        (query, *seqs),
+    )
+    return {row[0]: (row[1], row[2]) for row in rows}
 
 
 def _with_lessons(
@@ -238,7 +239,8 @@ def delete(conn: Connection, lesson_id: LessonId) -> bool:
     if row is None:
         return False
     conn.execute("DELETE FROM lessons_text WHERE rowid = ?", row)
-    for table in _tables(conn):
-        conn.execute(f"DELETE FROM {table} WHERE lesson = ?", row)
+    for (number,) in conn.execute("SELECT seq FROM spaces").fetchall():
+        conn.execute(f"DELETE FROM vectors_{number} WHERE lesson = ?", row)
+        conn.execute(f"DELETE FROM signs_{number} WHERE lesson = ?", row)
     conn.execute("DELETE FROM lessons WHERE seq = ?", row)
     return True

@@ -111,7 +111,8 @@ CREATE VIRTUAL TABLE lessons_text USING fts5 (
 );
 CREATE VIRTUAL TABLE lessons_terms USING fts5vocab (lessons_text, 'row');
 
--- One vec0 table an embedding space, named vectors_<seq>, made when the space is opened.
+-- The vectors of an embedding space stand in vectors_<seq>, their signs in the vec0 table
+-- signs_<seq>; both are made when the space is opened.
 CREATE TABLE spaces (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
