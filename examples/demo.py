@@ -43,7 +43,7 @@ def journey(env: dict[str, str]) -> None:
     """Steps 2 to 6."""
     say("2. An agent runs the tests of a small shop, and they fail. `reflexionctl run` passes")
     say("   everything through untouched, reports the failure, and judges it at once.", gap=False)
-    pytest = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/shop"]
+    pytest = ["python", "-m", "pytest", "-q", "examples/shop"]
     code = show(["reflexionctl", "run", "--task", TASK, "--", *pytest], env)
     expect(code == 1, f"the exit code of pytest (1) should come through, got {code}")
 
@@ -76,6 +76,7 @@ def private_environment(folder: Path) -> dict[str, str]:
     env["REFLEXIOND_STATE_DIR"] = str(folder / "state")
     env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', '')}"
     env["PYTHONDONTWRITEBYTECODE"] = "1"
+    env["PYTEST_ADDOPTS"] = "-p no:cacheprovider"
     env["COLUMNS"] = "100"
     return env
 

@@ -193,7 +193,13 @@ class AsyncClient:
         timeout_s: float | None = None,
     ) -> Recall:
         """Ask for the lessons that fit a task. See `Client.recall`."""
-        call = verbs.recall(task=task, workspace=self.workspace, limit=limit, floor=floor)
+        call = verbs.recall(
+            task=task,
+            workspace=self.workspace,
+            limit=limit,
+            floor=floor,
+            timeout_s=timeout_s,
+        )
         return await self.perform(call, timeout_s)
 
     async def jobs(self, *, limit: int = 50, after: int | None = None) -> Json:

@@ -229,7 +229,13 @@ class Client:
             floor: the least relevance; that of the embedding model when None.
             timeout_s: deadline of the call; the client's when None.
         """
-        call = verbs.recall(task=task, workspace=self.workspace, limit=limit, floor=floor)
+        call = verbs.recall(
+            task=task,
+            workspace=self.workspace,
+            limit=limit,
+            floor=floor,
+            timeout_s=timeout_s,
+        )
         return self.perform(call, timeout_s)
 
     def jobs(self, *, limit: int = 50, after: int | None = None) -> Json:

@@ -24,6 +24,9 @@ from .model import (
 T = TypeVar("T")
 Json = dict[str, Any]
 
+_DAEMON_SHARE = 0.6
+"""How much of a recall's time the daemon may spend on waiting for its embedding model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
@@ -133,9 +136,21 @@ def remember(*, text: str, workspace: str, source: str) -> Call[Remembered]:
     return Call("lessons.remember", params, partial(parse, Remembered))
 
 
-def recall(*, task: str, workspace: str, limit: int | None, floor: float | None) -> Call[Recall]:
-    """Ask for the lessons that fit a task; none when none does."""
-    params = _given(task=task, workspace=workspace, limit=limit, floor=floor)
+def recall(
+    *,
+    task: str,
+    workspace: str,
+    limit: int | None,
+    floor: float | None,
+    timeout_s: float | None,
+) -> Call[Recall]:
+    """Ask for the lessons that fit a task; none when none does.
+
+    A caller in a hurry tells the daemon, which then does not wait for an embedding model
+    that has to be loaded, and goes by the words alone.
+    """
+    wait_s = None if timeout_s is None else timeout_s * _DAEMON_SHARE
+    params = _given(task=task, workspace=workspace, limit=limit, floor=floor, wait_s=wait_s)
     return Call("recall", params, parse_recall)
 
 

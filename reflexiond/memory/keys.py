@@ -52,12 +52,15 @@ class Keys:
         self._note("")
         return LessonVectors(space.id, task, situation)
 
-    async def of_query(self, text: str) -> tuple[Space, Vector] | None:
-        """Return the space and vector of a query; None when text alone must do."""
+    async def of_query(self, text: str, wait_s: float | None = None) -> tuple[Space, Vector] | None:
+        """Return the space and vector of a query; None when text alone must do.
+
+        `wait_s` bounds the wait; the model goes on loading behind it, for the next one.
+        """
         if self.embedder is None:
             return None
         try:
-            async with asyncio.timeout(QUERY_DEADLINE_S):
+            async with asyncio.timeout(QUERY_DEADLINE_S if wait_s is None else wait_s):
                 [vector] = await self.embedder.embed([text], "query")
             space = await self._space(self.embedder)
         except TimeoutError:

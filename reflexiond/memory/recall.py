@@ -57,14 +57,28 @@ class Recaller:
         self._token_budget = token_budget
 
     async def recall(
-        self, task: str, workspace: str, limit: int | None = None, floor: float | None = None
+        self,
+        task: str,
+        workspace: str,
+        limit: int | None = None,
+        floor: float | None = None,
+        wait_s: float | None = None,
     ) -> Recall:
-        """Return the lessons that fit `task`, best first; an empty answer when none does."""
+        """Return the lessons that fit `task`, best first; an empty answer when none does.
+
+        Args:
+            task: what is about to be done.
+            workspace: lessons of this project go first among near equals.
+            limit: the most lessons; None: the default.
+            floor: the least relevance; None: the default.
+            wait_s: how long to wait for the embedding model before words alone decide.
+        """
         query = " ".join(task[:QUERY_CHARS].split())
         if not query:
             return Recall()
         embedded, (total, frequencies) = await asyncio.gather(
-            self._keys.of_query(query), self._store.document_frequencies(content_terms(query))
+            self._keys.of_query(query, wait_s),
+            self._store.document_frequencies(content_terms(query)),
         )
         least = self._least(floor, vectors=embedded is not None)
         weights = {term: idf(total, frequency) for term, frequency in frequencies.items()}

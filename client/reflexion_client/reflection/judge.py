@@ -13,7 +13,24 @@ from .transcript import clean, lines_of
 
 # Tools whose output is somebody else's text: only their own first line can be a complaint.
 _READERS = frozenset(
-    ["read", "view", "open", "cat", "grep", "rg", "search", "find", "glob", "ls", "list", "dir", "tree", "fetch", "web", "browse"]
+    [
+        "read",
+        "view",
+        "open",
+        "cat",
+        "grep",
+        "rg",
+        "search",
+        "find",
+        "glob",
+        "ls",
+        "list",
+        "dir",
+        "tree",
+        "fetch",
+        "web",
+        "browse",
+    ]
 )
 _EDITORS = frozenset(["edit", "write", "patch", "replace", "create", "insert", "update", "apply"])
 _EDIT_DONE = re.compile(

@@ -11,6 +11,7 @@ from reflexiond.rpc.params import MAX_PAGE, Params
 from reflexiond.rpc.services import Json, Services
 
 MAX_LIMIT = 20
+LONGEST_WAIT_S = 60.0
 MAX_MANUAL_CHARS = 4_000
 _NAMED = 5
 
@@ -22,6 +23,7 @@ async def recall(services: Services, params: Params) -> Json:
         params.text("workspace", ""),
         params.integer("limit", low=1, high=MAX_LIMIT),
         params.number("floor", low=-1, high=2),
+        params.number("wait_s", low=0, high=LONGEST_WAIT_S),
     )
     return asdict(found)
 
