@@ -21,6 +21,10 @@ class Address:
     explicit: Path | None
     env: Mapping[str, str]
 
+    def arguments(self) -> list[str]:
+        """Return what a daemon must be told to be found here."""
+        return [] if self.explicit is None else ["--socket", str(self.explicit)]
+
     def socket(self) -> Path:
         """Return the socket to try now; the daemon may have moved since the last call."""
         if self.explicit is not None:

@@ -98,7 +98,10 @@ class AsyncClient:
         except OSError as error:
             if not self._autostart:
                 raise DaemonUnreachable(f"no daemon answers at {path} ({error})") from error
-        path = await asyncio.to_thread(start, self.address.state_dir, self.address.socket)
+        address = self.address
+        path = await asyncio.to_thread(
+            start, address.state_dir, address.socket, arguments=address.arguments()
+        )
         try:
             return await self._open(os.fspath(path))
         except OSError as error:
@@ -203,7 +206,7 @@ class AsyncClient:
         return await self.perform(call, timeout_s)
 
     async def jobs(self, *, limit: int = 50, after: int | None = None) -> Json:
-        """List pending and parked jobs, next due first."""
+        """List pending, running and parked jobs in order of arrival."""
         return await self.perform(verbs.jobs(limit=limit, after=after))
 
     async def failed(self, *, limit: int = 50, after: int | None = None) -> Json:

@@ -118,7 +118,8 @@ class Client:
         except OSError as error:
             if not self._autostart:
                 raise DaemonUnreachable(f"no daemon answers at {path} ({error})") from error
-            path = start(self.address.state_dir, self.address.socket)
+            address = self.address
+            path = start(address.state_dir, address.socket, arguments=address.arguments())
             try:
                 return _Connection(os.fspath(path), self._connect_timeout_s)
             except OSError as again:
@@ -239,7 +240,7 @@ class Client:
         return self.perform(call, timeout_s)
 
     def jobs(self, *, limit: int = 50, after: int | None = None) -> Json:
-        """List pending and parked jobs, next due first."""
+        """List pending, running and parked jobs in order of arrival."""
         return self.perform(verbs.jobs(limit=limit, after=after))
 
     def failed(self, *, limit: int = 50, after: int | None = None) -> Json:

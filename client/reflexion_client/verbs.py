@@ -155,7 +155,7 @@ def recall(
 
 
 def jobs(*, limit: int, after: int | None) -> Call[Json]:
-    """List pending and parked jobs, next due first."""
+    """List pending, running and parked jobs in order of arrival."""
     return Call("jobs.list", _given(limit=limit, after=after), _map)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from reflexion_client import AsyncClient, Client, verbs, wire
-from reflexion_client.errors import REMOTE_ERRORS
+from reflexion_client.errors import REMOTE_ERRORS, from_wire
 from reflexiond.rpc.methods import METHODS
 from reflexiond.rpc.server import SLOW_READER_S, WRITE_BUFFER_BYTES, Limits
 
@@ -97,7 +97,5 @@ def test_every_code_reaches_the_caller_as_its_class(code: str) -> None:
     data = wire.encode_error(3, kind("why", {"n": 1}))
     (message,) = wire.Decoder().feed(data)
     assert isinstance(message, wire.Response)
-    from reflexion_client.errors import from_wire
-
     found = from_wire(message.error)
     assert (kind, "why", {"n": 1}) == (type(found), str(found), found.data)

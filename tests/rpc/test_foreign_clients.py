@@ -27,6 +27,9 @@ def nvim(running: Any) -> Iterator[Session]:
     """Return a session of pynvim; it has already sent a notification that nobody asked for."""
     session = msgpack_rpc.socket_session(str(running.socket))
     yield session
+    # Its own close forgets to let the loop close the socket: run it until the connection is lost.
+    session.loop._transport.close()
+    session.loop._loop.run_forever()
     session.close()
 
 
