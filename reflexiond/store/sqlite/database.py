@@ -29,6 +29,7 @@ READERS = 2
 MAX_BATCH = 256
 """The most writes in one transaction: bounds how long the first of them waits."""
 IDLE_CHECKPOINT_S = 30.0
+FULL_RETRY_S = 5.0
 _IO_CODES = frozenset(
     {"SQLITE_IOERR", "SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_READONLY", "SQLITE_CANTOPEN"}
 )
@@ -58,8 +59,10 @@ class Database:
         self._committing: asyncio.Task[None] | None = None
         self._readers: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue()
         self._opened_readers: list[aiosqlite.Connection] = []
+        self._reader_slots = READERS
         self._reads: set[asyncio.Task[Any]] = set()
         self._idle: asyncio.TimerHandle | None = None
+        self._retry: asyncio.TimerHandle | None = None
         self._last_write = 0.0
         self._closing = False
 
@@ -72,27 +75,22 @@ class Database:
             SqliteUnsuitable: no usable SQLite library.
         """
         driver = sqlite.load()
+        checked = await asyncio.to_thread(_check, driver, path) if path is not None else "ok"
         writer = await _connect(driver, partial(sqlite.open_writer, driver, path), path)
         database = cls(driver, writer, path)
+        database.checked = checked
         try:
-            database.checked = await database._prepare()
+            await database._prepare()
         except BaseException:
             await writer.close()
             raise
         return database
 
-    async def _prepare(self) -> str:
-        def prepare(conn: Connection) -> str:
-            checked = schema.check(conn)
-            schema.migrate(self._driver, conn, self.path)
-            return checked
-
+    async def _prepare(self) -> None:
         try:
-            return await _run(self._writer, prepare)
+            await _run(self._writer, partial(schema.migrate, self._driver, path=self.path))
         except self._driver.Error as error:
             raise _unusable(self.path, error) from error
-        except DatabaseError as error:
-            raise DatabaseError(f"{self.path}: {error}") from error
 
     async def write(self, fn: Callable[[Connection], T], *, synced: bool = True) -> T:
         """Run `fn(conn)` in the writer's thread and return its result once it is durable.
@@ -130,8 +128,9 @@ class Database:
         if self._closing:
             return
         self._closing = True
-        if self._idle is not None:
-            self._idle.cancel()
+        for timer in (self._idle, self._retry):
+            if timer is not None:
+                timer.cancel()
         if self._committing is not None:
             await self._committing
         if self._reads:
@@ -157,9 +156,14 @@ class Database:
             self._readers.put_nowait(reader)
 
     async def _free_reader(self) -> aiosqlite.Connection:
-        if self._readers.empty() and len(self._opened_readers) < READERS and self.path is not None:
+        if self._readers.empty() and self._reader_slots and self.path is not None:
+            self._reader_slots -= 1
             opener = partial(sqlite.open_reader, self._driver, self.path)
-            reader = await _connect(self._driver, opener, self.path)
+            try:
+                reader = await _connect(self._driver, opener, self.path)
+            except BaseException:
+                self._reader_slots += 1
+                raise
             self._opened_readers.append(reader)
             return reader
         return await self._readers.get()
@@ -172,12 +176,13 @@ class Database:
                 try:
                     fns = [fn for fn, _, _ in batch]
                     synced = any(synced for _, synced, _ in batch)
-                    results = await _run(self._writer, partial(_transact, fns, synced))
+                    wrote, results = await _run(self._writer, partial(_transact, fns, synced))
                 except BaseException as error:  # noqa: BLE001 - every caller must be answered
                     failure = self._judge(error)
                     results = [(None, failure)] * len(batch)
                 else:
-                    self._note("", broken=False)
+                    if wrote:
+                        self._note("", broken=False)
                 for (*_, answer), (value, failure_of_one) in zip(batch, results, strict=True):
                     _settle(answer, value, failure_of_one)
         finally:
@@ -192,6 +197,8 @@ class Database:
         full = name == "SQLITE_FULL"
         if full:
             self._note("the disk is full: reports are refused until there is space", broken=False)
+            if self._retry is None:
+                self._retry = asyncio.get_running_loop().call_later(FULL_RETRY_S, self._probe)
             return StoreFailed(self.problem, full=True)
         # After a failed sync nobody knows what the disk holds. Syncing again may "work"
         # without having written: stop acknowledging until a restart reads it afresh.
@@ -201,6 +208,20 @@ class Database:
             broken=name in _IO_CODES,
         )
         return StoreFailed(self.problem, full=False)
+
+    def _probe(self) -> None:
+        """Try a small write while the disk is full: space may have been freed meanwhile."""
+        self._retry = None
+        if self.problem and not self._broken and not self._closing:
+            task = asyncio.create_task(self._try_write())
+            self._reads.add(task)
+            task.add_done_callback(self._reads.discard)
+
+    async def _try_write(self) -> None:
+        try:
+            await self.write(_touch)
+        except StoreFailed:
+            log.debug("the disk is still full")
 
     def _note(self, problem: str, *, broken: bool) -> None:
         self._broken = self._broken or broken
@@ -233,6 +254,26 @@ class Database:
             log.warning("the write-ahead log could not be truncated: %s", error)
 
 
+def _check(driver: ModuleType, path: Path) -> str:
+    """Look for damage before anything is opened for writing; a new database is sound."""
+    if not path.exists():
+        return "ok"
+    conn = None
+    try:
+        conn = sqlite.open_untouched(driver, path)
+        return schema.check(conn)
+    except DatabaseError as error:
+        raise DatabaseError(
+            f"{path}: {error}; it was left as it is: move it away to start afresh, "
+            "or restore a copy"
+        ) from error
+    except driver.Error as error:
+        raise _unusable(path, error) from error
+    finally:
+        if conn is not None:
+            conn.close()
+
+
 async def _connect(
     driver: ModuleType, opener: Callable[[], Connection], path: Path | None
 ) -> aiosqlite.Connection:
@@ -254,8 +295,13 @@ async def _run(conn: aiosqlite.Connection, fn: Callable[[Connection], T]) -> T:
 
 def _transact(
     fns: list[Callable[[Connection], Any]], synced: bool, conn: Connection
-) -> list[_Result]:
-    """Run all in one transaction, each in its own savepoint; return results in order."""
+) -> tuple[bool, list[_Result]]:
+    """Run all in one transaction, each in its own savepoint.
+
+    Returns:
+        Whether anything was written, and the results in order.
+    """
+    before = conn.total_changes
     # In WAL mode NORMAL commits without a sync; the next FULL commit syncs those before it.
     conn.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     conn.execute("BEGIN IMMEDIATE")
@@ -267,7 +313,7 @@ def _transact(
         if conn.in_transaction:
             conn.execute("ROLLBACK")
         raise
-    return results
+    return conn.total_changes > before, results
 
 
 def _alone(fn: Callable[[Connection], Any], conn: Connection) -> _Result:
@@ -309,6 +355,10 @@ def _on_snapshot(fn: Callable[[Connection], T], conn: Connection) -> T:
         return fn(conn)
     finally:
         conn.execute("ROLLBACK")
+
+
+def _touch(conn: Connection) -> None:
+    conn.execute("UPDATE counters SET n = n WHERE name = 'lessons'")
 
 
 def _truncate_log(conn: Connection) -> None:

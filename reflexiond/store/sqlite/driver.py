@@ -60,6 +60,16 @@ def open_writer(driver: ModuleType, path: Path | None) -> Connection:
     return conn
 
 
+def open_untouched(driver: ModuleType, path: Path) -> Connection:
+    """Open a database that may be damaged. Nothing of it changes, not even at the close."""
+    conn = driver.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    # Virtual tables in the schema need their module; the check reads through it.
+    conn.enable_load_extension(True)
+    sqlite_vec.load(conn)
+    conn.enable_load_extension(False)
+    return conn
+
+
 def open_reader(driver: ModuleType, path: Path) -> Connection:
     """Open a connection that can neither write nor checkpoint."""
     conn = _open(driver, str(path))
