@@ -6,11 +6,9 @@ ssh session and a cron job find the same daemon though their XDG_RUNTIME_DIR dif
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,6 +39,10 @@ def default_socket(state_dir: Path, default_state_dir: Path, env: Mapping[str, s
         path = state_dir / "run" / SOCKET_NAME
     if len(os.fsencode(path)) <= SOCKET_PATH_LIMIT:
         return path
+
+    import hashlib  # noqa: PLC0415 - both for deep folders only
+    import tempfile  # noqa: PLC0415
+
     digest = hashlib.sha256(os.fsencode(state_dir)).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"reflexiond-{os.getuid()}"
     return folder / f"{digest}.sock"

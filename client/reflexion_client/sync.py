@@ -12,7 +12,6 @@ from typing import Any, Self, TypeVar
 
 from . import verbs, wire
 from ._address import find_address, workspace_of
-from .autostart import start
 from .errors import CallTimeout, ConnectionLost, DaemonUnreachable, ProtocolError, from_wire
 from .model import Enqueued, Recall, Reflected, Remembered, Trigger
 
@@ -118,6 +117,8 @@ class Client:
         except OSError as error:
             if not self._autostart:
                 raise DaemonUnreachable(f"no daemon answers at {path} ({error})") from error
+            from .autostart import start  # noqa: PLC0415 - rarely needed
+
             address = self.address
             path = start(address.state_dir, address.socket, arguments=address.arguments())
             try:
