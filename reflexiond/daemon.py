@@ -36,7 +36,7 @@ from reflexiond.queue.admission import Admissions
 from reflexiond.queue.backoff import RetryPolicy
 from reflexiond.queue.housekeeper import Housekeeper
 from reflexiond.queue.workers import Workers
-from reflexiond.rpc.methods import METHODS, Method
+from reflexiond.rpc.methods import METHODS, PROMPT, Method
 from reflexiond.rpc.params import Params
 from reflexiond.rpc.server import Handler, Limits, Server
 from reflexiond.rpc.services import Identity, Json, Services
@@ -177,6 +177,7 @@ class Daemon:
                 max_connections=settings.max_connections,
                 max_pending=settings.max_pending,
             ),
+            prompt=PROMPT,
         )
         listener = bind(path)
         stack.callback(withdraw, state_dir, path)

@@ -8,13 +8,15 @@ map into `params`. docs/rpc.md is the page to write another client from.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgpack
 
 from .errors import ProtocolError, RemoteError
+
+T = TypeVar("T", bound=Sized)
 
 REQUEST, RESPONSE, NOTIFICATION = 0, 1, 2
 
@@ -26,14 +28,18 @@ MAX_FRAME_BYTES = MAX_REPORT_BYTES + 64 * 1024
 MAX_NESTING = 16
 MAX_ELEMENTS = 65_536
 """The most elements in one array or map."""
+MAX_VALUES = 4 * MAX_ELEMENTS
+"""The most elements in all arrays and maps of a message: an empty map is one byte on the wire
+and a hundred in memory."""
 READ_BYTES = 64 * 1024
 """How much is fed to the decoder at a time: its buffer never holds more than a frame and this."""
 
 
-def _replace_surrogates(error: UnicodeError) -> tuple[str, int]:
+def _replace_surrogates(error: UnicodeError) -> tuple[bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "\N{REPLACEMENT CHARACTER}" * (error.end - error.start), error.end
+    # Bytes: the UTF-8 encoder refuses replacement text that is not ASCII.
+    return "\N{REPLACEMENT CHARACTER}".encode() * (error.end - error.start), error.end
 
 
 # A lone surrogate cannot be written as UTF-8. It comes from output that was not
@@ -119,8 +125,12 @@ class Decoder:
             max_ext_len=0,
             max_array_len=MAX_ELEMENTS,
             max_map_len=MAX_ELEMENTS,
+            object_hook=self._count,
+            list_hook=self._count,
         )
         self._fed = 0
+        self._start = 0
+        self._values = 0
 
     def feed(self, data: bytes) -> Iterator[Message]:
         """Yield the messages that `data` completes.
@@ -136,13 +146,33 @@ class Decoder:
             try:
                 self._unpacker.feed(chunk)
                 for raw in self._unpacker:
+                    self._end_frame(self._unpacker.tell())
                     yield _message(raw)
             except ProtocolError:
                 raise
-            except (ValueError, RecursionError, msgpack.exceptions.UnpackException) as error:
+            # TypeError: a map whose key is an array or a map.
+            except (
+                *(ValueError, TypeError, RecursionError),
+                msgpack.exceptions.UnpackException,
+            ) as error:
                 raise ProtocolError(f"broken frame: {error or type(error).__name__}") from error
-            if self._fed - self._unpacker.tell() > self._max_frame_bytes:
-                raise ProtocolError(f"a frame is larger than {self._max_frame_bytes} bytes")
+            # The unpacker's own position is of no use here: it moves within a frame.
+            self._check_size(self._fed)
+
+    def _end_frame(self, end: int) -> None:
+        self._check_size(end)
+        self._start = end
+        self._values = 0
+
+    def _check_size(self, end: int) -> None:
+        if end - self._start > self._max_frame_bytes:
+            raise ProtocolError(f"a frame is larger than {self._max_frame_bytes} bytes")
+
+    def _count(self, value: T) -> T:
+        self._values += 1 + len(value)
+        if self._values > MAX_VALUES:
+            raise ProtocolError(f"a frame holds more than {MAX_VALUES} values")
+        return value
 
 
 def _message(raw: object) -> Message:
@@ -187,6 +217,7 @@ def _params(params: object) -> dict[str, Any]:
         case list():
             # Positional arguments of foreign clients (nvim's opening notification)
             # cannot be named; the method that looks for names says what is missing.
+            _check_nesting(params, MAX_NESTING)
             return {"": params}
         case _:
             raise ProtocolError("params is an array that holds one map")

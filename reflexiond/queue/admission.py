@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from reflexion_client.errors import BadParams, Stopping, TooLarge
 from reflexion_client.identity import derive_job_id
 from reflexion_client.model import Enqueued, LessonRequest
 from reflexion_client.wire import MAX_REPORT_BYTES
 from reflexiond.clock import SECOND_NS, Clock
+from reflexiond.errors import StoreFailed
 from reflexiond.events import Event, Publish
 from reflexiond.model import Admission, JobId, JobState, NewJob
 from reflexiond.store.port import QueueStore
@@ -135,20 +137,23 @@ class Admissions:
                 continue
 
     async def _slot(self, job_id: JobId, wait_s: float) -> bool:
-        """Wait for a parked job to be admitted. It stays parked when nobody waits any more."""
+        """Wait for a parked job to be admitted, and return whether it was."""
         if wait_s <= 0 or self._closed.is_set():
             return False
         # A slot may have been freed between our commit and this line.
         slot = self._waiting.setdefault(job_id, asyncio.Event())
         try:
             await self.admit()
-            async with asyncio.timeout(wait_s):
-                await slot.wait()
-        except TimeoutError:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await slot.wait()
+            # The slot may have been won as the wait ended: only the store knows.
+            return await self._store.state(job_id) is not JobState.PARKED
+        except StoreFailed:
+            # The report is durable all the same, and parked is the last that was heard of it.
             return False
         finally:
             self._waiting.pop(job_id, None)
-        return not self._closed.is_set()
 
 
 def _check(request: LessonRequest) -> None:

@@ -11,7 +11,8 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,11 @@ Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 SLOW_READER_S = 30.0
 """How long a client may leave its answers unread before it is dropped."""
 WRITE_BUFFER_BYTES = 1024 * 1024
+MAX_ANSWERING = 8
+"""How many requests with large answers one connection may have worked on at once."""
+TURN_AWAY_S = 2.0
+"""How long a connection over the limit may wait before it asks for anything."""
+_VALUE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Server:
         handlers: a function for each method; it is given the params map.
         is_trusted: whether to talk to a peer at all, asked before a byte is parsed.
         limits: what one client may ask.
+        prompt: the methods whose answers are small. They are worked on as they come; the
+            others only while the client reads its answers, a few at a time.
     """
 
     def __init__(
@@ -66,10 +74,12 @@ class Server:
         *,
         is_trusted: Callable[[socket.socket], bool],
         limits: Limits,
+        prompt: AbstractSet[str] = frozenset(),
     ) -> None:
         self.handlers = handlers
         self.is_trusted = is_trusted
         self.limits = limits
+        self.prompt = prompt
         self.connections: set[_Connection] = set()
         self._server: asyncio.AbstractServer | None = None
 
@@ -107,9 +117,12 @@ class _Connection(asyncio.Protocol):
         self._pending_bytes = 0
         self._transport: asyncio.Transport | None = None
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._over_limit = False
+        self.over_limit = False
+        self._inbox: Iterator[wire.Message] = iter(())
         self._reading = True
-        self._writable = True
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._answering = asyncio.Semaphore(MAX_ANSWERING)
         self._drop: asyncio.TimerHandle | None = None
 
     def tasks(self) -> list[asyncio.Task[None]]:
@@ -133,11 +146,16 @@ class _Connection(asyncio.Protocol):
             log.warning("a connection of another user was refused")
             transport.abort()
         else:
-            self._over_limit = len(self._server.connections) >= self._server.limits.max_connections
+            inside = sum(not link.over_limit for link in self._server.connections)
+            self.over_limit = inside >= self._server.limits.max_connections
             self._server.connections.add(self)
+            if self.over_limit:
+                loop = asyncio.get_running_loop()
+                self._drop = loop.call_later(TURN_AWAY_S, self._close)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._server.connections.discard(self)
+        self._writable.set()
         if self._drop is not None:
             self._drop.cancel()
         # A report whose sender hung up is stored all the same: requests run to their end.
@@ -147,13 +165,21 @@ class _Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self not in self._server.connections:
             return
+        # Nothing is read while messages are left in the inbox, see `_throttle`.
+        self._inbox = self._decoder.feed(data)
+        self._work()
+
+    def _work(self) -> None:
+        """Begin the requests that were read, as far as the limits allow."""
         try:
-            for message in self._decoder.feed(data):
+            for message in self._inbox:
                 if isinstance(message, wire.Request):
-                    if self._over_limit:
+                    if self.over_limit:
                         self._turn_away(message)
                         return
                     self._accept(message)
+                    if not self._reading:
+                        return
                 # Notifications ask for nothing that we offer, and no answer is awaited here.
         except wire.BadRequestShape as error:
             self._refuse(error.request_id, BadParams(str(error)))
@@ -163,13 +189,13 @@ class _Connection(asyncio.Protocol):
             self._close()
 
     def pause_writing(self) -> None:
-        self._writable = False
+        self._writable.clear()
         self._throttle()
         loop = asyncio.get_running_loop()
         self._drop = loop.call_later(SLOW_READER_S, self._drop_slow_reader)
 
     def resume_writing(self) -> None:
-        self._writable = True
+        self._writable.set()
         if self._drop is not None:
             self._drop.cancel()
             self._drop = None
@@ -199,7 +225,7 @@ class _Connection(asyncio.Protocol):
                 request.id, UnknownMethod(f"no method {request.method[:80]!r}; there are {known}")
             )
             return
-        weight = sum(len(value) for value in request.params.values() if isinstance(value, str))
+        weight = _weight(request.params)
         task = asyncio.get_running_loop().create_task(self._answer(request, handler))
         self._pending[request.id] = task
         self._pending_bytes += weight
@@ -212,22 +238,28 @@ class _Connection(asyncio.Protocol):
         self._throttle()
 
     async def _answer(self, request: wire.Request, handler: Handler) -> None:
+        if request.method in self._server.prompt:
+            self._write(await self._reply(request, handler))
+            return
+        async with self._answering:
+            await self._writable.wait()
+            self._write(await self._reply(request, handler))
+
+    async def _reply(self, request: wire.Request, handler: Handler) -> bytes:
+        """Carry out a request; return the bytes of its answer."""
         try:
-            reply = wire.encode_result(request.id, await handler(request.params))
+            return wire.encode_result(request.id, await handler(request.params))
         except RemoteError as error:
-            reply = wire.encode_error(request.id, error)
+            return wire.encode_error(request.id, error)
         except StoreFailed as error:
-            reply = wire.encode_error(
-                request.id, StoreUnavailable(str(error), {"full": error.full})
-            )
+            return wire.encode_error(request.id, StoreUnavailable(str(error), {"full": error.full}))
         except ReflexionError as error:
-            reply = wire.encode_error(request.id, InternalError(str(error)))
+            return wire.encode_error(request.id, InternalError(str(error)))
         except Exception:
             log.exception("the method %s failed", request.method)
-            reply = wire.encode_error(
+            return wire.encode_error(
                 request.id, InternalError(f"{request.method} failed; the daemon's log says why")
             )
-        self._write(reply)
 
     def _refuse(self, request_id: int, error: RemoteError) -> None:
         self._write(wire.encode_error(request_id, error))
@@ -244,14 +276,30 @@ class _Connection(asyncio.Protocol):
         """Read from this client only while it is within its limits."""
         limits = self._server.limits
         may_read = (
-            self._writable
+            self._writable.is_set()
             and len(self._pending) < limits.max_pending
             and self._pending_bytes < limits.max_pending_bytes
         )
         if may_read == self._reading or self._transport is None or self._transport.is_closing():
             return
         self._reading = may_read
-        if may_read:
-            self._transport.resume_reading()
-        else:
+        if not may_read:
             self._transport.pause_reading()
+            return
+        # What was read already comes first, and may be too much again.
+        self._work()
+        if self._reading:
+            self._transport.resume_reading()
+
+
+def _weight(value: object) -> int:
+    """Return about how many bytes a parameter keeps in memory."""
+    match value:
+        case str() | bytes():
+            return len(value)
+        case dict():
+            return _VALUE_BYTES + sum(_weight(inner) for inner in value.values())
+        case list():
+            return _VALUE_BYTES + sum(_weight(inner) for inner in value)
+        case _:
+            return _VALUE_BYTES

@@ -44,6 +44,10 @@ class Raw:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
         self._socket.close()
 
     def send(self, data: bytes) -> None:

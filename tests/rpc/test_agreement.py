@@ -13,7 +13,13 @@ import pytest
 from reflexion_client import AsyncClient, Client, verbs, wire
 from reflexion_client.errors import REMOTE_ERRORS, from_wire
 from reflexiond.rpc.methods import METHODS
-from reflexiond.rpc.server import SLOW_READER_S, WRITE_BUFFER_BYTES, Limits
+from reflexiond.rpc.server import (
+    MAX_ANSWERING,
+    SLOW_READER_S,
+    TURN_AWAY_S,
+    WRITE_BUFFER_BYTES,
+    Limits,
+)
 
 T = TypeVar("T")
 
@@ -36,7 +42,7 @@ def public(kind: type) -> dict[str, Callable[..., Any]]:
 class Recorder(Client):
     """A client that hands back the call instead of making it."""
 
-    def perform(self, call: verbs.Call[T], timeout_s: float | None = None) -> Any:
+    def perform(self, call: verbs.Call[T], timeout_s: float | None = None) -> Any:  # noqa: ARG002
         return call
 
 
@@ -53,6 +59,9 @@ def test_limits_on_the_page_are_the_real_ones() -> None:
     for number in (
         f"| nesting of values | {wire.MAX_NESTING} levels |",
         f"| elements of one array or map | {wire.MAX_ELEMENTS:,} |",
+        f"| elements of all arrays and maps of a message | {wire.MAX_VALUES:,} |",
+        f"| requests worked on at once on a connection | {MAX_ANSWERING}, ",
+        f"or closed after {TURN_AWAY_S:g} s of silence |",
         f"| connections | {limits.max_connections} (`rpc.max_connections`) |",
         f"| requests under way on a connection | {limits.max_pending:,} (`rpc.max_pending`)",
     ):

@@ -54,8 +54,10 @@ def test_an_error_without_data_carries_an_empty_map() -> None:
         ("94 00 01 a470696e67 81 a16e 01", wire.Request(1, "ping", {"n": 1})),  # a bare map
         ("94 00 01 a470696e67 91 81 c4016e 01", wire.Request(1, "ping", {"n": 1})),  # a bin key
         ("93 02 c4026869 90", wire.Notification("hi", {})),
-        ("dc0004 00 cf00000000ffffffff d90470696e67 dd00000001 df00000000",)  # the longest forms
-        + (wire.Request(2**32 - 1, "ping", {}),),
+        (  # the longest forms
+            "dc0004 00 cf00000000ffffffff d90470696e67 dd00000001 df00000000",
+            wire.Request(2**32 - 1, "ping", {}),
+        ),
     ],
 )
 def test_other_spellings_mean_the_same(data: str, expected: wire.Message) -> None:

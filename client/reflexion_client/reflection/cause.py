@@ -1,5 +1,7 @@
 """The line that tells most about a failure, once its mode is known."""
 
+# ruff: noqa: E501, RUF001 - a pattern stays on its line, in the script its tool prints
+
 from __future__ import annotations
 
 import re
@@ -15,7 +17,7 @@ _REACH = 80  # lines below a test's name in which its message is looked for
 
 @dataclass(frozen=True, slots=True)
 class TestReport:
-    """How a runner names a failing test, and what its message below looks like."""
+    """How a runner names a failing test, and how its message below looks ("": none)."""
 
     name: str
     message: str
@@ -28,7 +30,9 @@ TEST_REPORTS: tuple[TestReport, ...] = (
         r"^_{2,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{2,}$",
         r"^E\s+(?P<text>(?!File \"|\^+$|\w+\($)\S.*)",
     ),
-    TestReport(r"^(?:FAILED|ERROR) (?P<name>\S+)(?: - (?P<text>.+))?$", r"^E\s+(?P<text>\S.*)"),
+    TestReport(
+        r"^(?:FAILED|ERROR) (?P<name>[\w./]\S*)(?: - (?P<text>.+))?$", r"^E\s+(?P<text>\S.*)"
+    ),
     # unittest: the exception is the last line of the traceback
     TestReport(
         r"^(?:FAIL|ERROR): (?P<name>\w+) \(",
@@ -51,7 +55,7 @@ TEST_REPORTS: tuple[TestReport, ...] = (
     TestReport(r"^rspec (?P<name>\S+:\d+) # (?P<text>.+)", r"(?P<text>\S.*)"),
     TestReport(r"^test (?P<name>\S+) \.\.\. FAILED$", r"^(?P<text>\S.*panicked.*)"),
     TestReport(r"^\s*[×✗✕✘] (?P<name>\S.*)", r"^\s+(?P<text>\S*Error\b.*)"),
-    TestReport(r"^\s*\[?(?:FAIL|FAILED|FALHOU)\]? (?:- )?(?P<name>\S.*)", r"^(?P<text>(?!x)x)"),
+    TestReport(r"^\s*\[?(?:FAIL|FAILED|FALHOU)\]? (?:- )?(?P<name>\S.*)", ""),
 )
 
 # Per mode, what a deciding line looks like when the rule matched a mere summary.
@@ -114,9 +118,11 @@ def _test_report(lines: list[str]) -> str:
 
 def _with_message(named: re.Match[str], message: re.Pattern[str], below: list[str]) -> str:
     groups = named.groupdict()
-    found = (match["text"] for line in below if line and (match := message.search(line)))
-    text = groups.get("text") or next(found, None)
-    return f"{groups['name']}: {text}" if text else groups["name"]
+    text = groups.get("text")
+    if not text and message.pattern:
+        found = (match["text"] for line in below if line and (match := message.search(line)))
+        text = next(found, None)
+    return f"{groups['name']}: {text}" if text else named.string.strip("_ ")
 
 
 def _placed(line: str, lines: list[str]) -> str:

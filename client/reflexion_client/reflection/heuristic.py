@@ -29,42 +29,62 @@ _ADVICE = {
         "Fix the first error that the build reports, then build again; later ones often follow.",
     ),
     FailureMode.TEST_FAILURE: (
-        "Run {what} alone, compare what it expects with what the code returned, and fix the code"
-        " under test; change the test only if its expectation is wrong.",
-        "Run the first failing test alone, compare expected with actual, and fix the code under"
-        " test; change the test only if its expectation is wrong.",
+        (
+            "Run {what} alone, compare what it expects with what the code returned, and fix the"
+            " code under test; change the test only if its expectation is wrong."
+        ),
+        (
+            "Run the first failing test alone, compare expected with actual, and fix the code under"
+            " test; change the test only if its expectation is wrong."
+        ),
     ),
     FailureMode.LINT_ERROR: (
         "Correct {what} as the rule asks, or let the tool's fix option do it, then check again.",
         "Let the tool's fix or format option run first, correct by hand what it leaves.",
     ),
     FailureMode.PERMISSION_DENIED: (
-        "Check who owns {what} and what the current user may do; work inside a writable folder or"
-        " ask for the right instead of trying again.",
-        "Check which account or token is in use and what it may do; ask for the right or take a"
-        " way that does not need it, instead of trying again.",
+        (
+            "Check who owns {what} and what the current user may do; work inside a writable folder"
+            " or ask for the right instead of trying again."
+        ),
+        (
+            "Check which account or token is in use and what it may do; ask for the right or take a"
+            " way that does not need it, instead of trying again."
+        ),
     ),
     FailureMode.NOT_FOUND: (
-        "List what is really there from this working directory, then correct the name {what}, or"
-        " create or install what is missing.",
+        (
+            "List what is really there from this working directory, then correct the name {what},"
+            " or create or install what is missing."
+        ),
         "List what is really there, then correct the name, or create or install what is missing.",
     ),
     FailureMode.TIMEOUT: (
-        "Find out whether {what} hangs or is only slow: do less at once, run it in the background,"
-        " or raise the limit.",
-        "Find out whether it hangs or is only slow: do less at once, run it in the background, or"
-        " raise the limit.",
+        (
+            "Find out whether {what} hangs or is only slow: do less at once, run it in the"
+            " background, or raise the limit."
+        ),
+        (
+            "Find out whether it hangs or is only slow: do less at once, run it in the"
+            " background, or raise the limit."
+        ),
     ),
     FailureMode.SYNTAX_ERROR: (
-        "Read {what} and the line before it, repair the quote, bracket, indentation or keyword,"
-        " and have it parsed before running it again.",
-        "Look at the last edit or the command itself for an open quote, bracket or keyword, and"
-        " have it parsed before running it again.",
+        (
+            "Read {what} and the line before it, repair the quote, bracket, indentation or keyword,"
+            " and have it parsed before running it again."
+        ),
+        (
+            "Look at the last edit or the command itself for an open quote, bracket or keyword, and"
+            " have it parsed before running it again."
+        ),
     ),
     FailureMode.GENERIC: (
         "Start at {what}, find how it comes to this, and change something before running it again.",
-        "Act on this message first, and change something before running it again; the same call"
-        " fails the same way.",
+        (
+            "Act on this message first, and change something before running it again; the same call"
+            " fails the same way."
+        ),
     ),
 }
 _SILENT = "Nothing in the output says why: run it again with verbose output and both streams kept."

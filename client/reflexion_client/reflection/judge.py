@@ -122,9 +122,10 @@ def find_evidence(tool_name: str, text: str, lines: list[str]) -> Finding | None
         return None
     if _words(tool_name) & _READERS:
         lines = _opening(lines)
-    elif _is_document(lines):
-        lines = lines[-2:]
-    return _first_evidence(lines)
+    elif last := _last_mark(lines):
+        finding = _first_evidence(lines[last:])
+        return finding if finding and finding.proof is Proof.VERDICT else None
+    return _first_evidence(lines) or _only_words(lines)
 
 
 def find_phrase(
@@ -136,6 +137,18 @@ def find_phrase(
         for index, line in enumerate(lines):
             if pattern.search(line):
                 return Finding(rule.mode, rule.proof, line, index, rule)
+    return None
+
+
+def _only_words(lines: list[str]) -> Finding | None:
+    """An output that is one line and starts with a phrase says nothing but that."""
+    told = [(index, line) for index, line in enumerate(lines) if line.strip()]
+    if len(told) != 1:
+        return None
+    index, line = told[0]
+    for rule in PHRASES:
+        if compiled(rule.pattern, re.IGNORECASE).match(line.lstrip()):
+            return Finding(rule.mode, Proof.REPORT, line, index, rule)
     return None
 
 
@@ -203,12 +216,15 @@ def _opening(lines: list[str]) -> list[str]:
     return [] if _NUMBERED.match(first) or _PLACED.match(first) else [first]
 
 
-def _is_document(lines: list[str]) -> bool:
-    """Prose with headings or fenced code: text about errors, not a report of one."""
-    if any(_FENCE.match(line) for line in lines):
-        return True
-    headings = [line for line in lines if _HEADING.match(line)]
-    return len(headings) > 1 and any(_SUBHEADING.match(line) for line in headings)
+def _last_mark(lines: list[str]) -> int:
+    """The line after the last heading or fence of a document, 0 for other text.
+
+    A document is text about errors; only a final verdict below it can be a report.
+    """
+    marks = [i for i, line in enumerate(lines, 1) if _HEADING.match(line) or _FENCE.match(line)]
+    sections = [lines[i - 1] for i in marks]
+    fenced = any(map(_FENCE.match, sections))
+    return marks[-1] if fenced or (len(marks) > 1 and any(map(_SUBHEADING.match, sections))) else 0
 
 
 @cache

@@ -33,3 +33,6 @@ METHODS: dict[str, Method] = {
     "jobs.purge": jobs.purge,
     "jobs.drain": jobs.drain,
 }
+
+PROMPT = frozenset({"ping", "hello", "shutdown", "enqueue", "failures.reflect", "lessons.remember"})
+"""The methods whose answers are small: a report never waits for its sender to read."""
