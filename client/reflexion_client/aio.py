@@ -256,6 +256,7 @@ class _Link(asyncio.Protocol):
         self._decoder = wire.Decoder()
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._next_id = 0
+        self._outbox: list[bytes] = []
         self._closed = asyncio.get_running_loop().create_future()
         self._room = asyncio.Event()
         self._room.set()
@@ -293,12 +294,24 @@ class _Link(asyncio.Protocol):
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._calls[request_id] = answer
         try:
-            self._transport.write(wire.encode_request(request_id, method, params))
+            self._send(wire.encode_request(request_id, method, params))
             return await answer
         finally:
             self._calls.pop(request_id, None)
 
+    def _send(self, request: bytes) -> None:
+        # Calls made together are sent together.
+        if not self._outbox:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outbox.append(request)
+
+    def _flush(self) -> None:
+        requests, self._outbox = b"".join(self._outbox), []
+        if requests and self._transport is not None:
+            self._transport.write(requests)
+
     async def close(self) -> None:
+        self._flush()
         if self._transport is not None:
             self._transport.close()
         await self._closed

@@ -31,6 +31,8 @@ MAX_ELEMENTS = 65_536
 MAX_VALUES = 4 * MAX_ELEMENTS
 """The most elements in all arrays and maps of a message: an empty map is one byte on the wire
 and a hundred in memory."""
+VALUE_BYTES = 64
+"""About what one value takes in memory beside its text."""
 READ_BYTES = 64 * 1024
 """How much is fed to the decoder at a time: its buffer never holds more than a frame and this."""
 
@@ -111,6 +113,9 @@ class Decoder:
 
     Args:
         max_frame_bytes: the largest single message that is accepted.
+
+    Attributes:
+        weight: about how many bytes the last message keeps in memory.
     """
 
     def __init__(self, max_frame_bytes: int = MAX_FRAME_BYTES) -> None:
@@ -128,6 +133,7 @@ class Decoder:
             object_hook=self._count,
             list_hook=self._count,
         )
+        self.weight = 0
         self._fed = 0
         self._start = 0
         self._values = 0
@@ -161,6 +167,7 @@ class Decoder:
 
     def _end_frame(self, end: int) -> None:
         self._check_size(end)
+        self.weight = end - self._start + VALUE_BYTES * self._values
         self._start = end
         self._values = 0
 
@@ -211,6 +218,8 @@ def _params(params: object) -> dict[str, Any]:
     match params:
         case [dict(only)] | dict(only):
             _check_nesting(only, MAX_NESTING)
+            if all(type(key) is str for key in only):
+                return only
             return {_method(key): value for key, value in only.items()}
         case []:
             return {}

@@ -36,11 +36,12 @@ Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 SLOW_READER_S = 30.0
 """How long a client may leave its answers unread before it is dropped."""
 WRITE_BUFFER_BYTES = 1024 * 1024
+SENT_AT_ONCE_BYTES = 16 * 1024
+"""Larger answers do not wait for others to be sent with."""
 MAX_ANSWERING = 8
 """How many requests with large answers one connection may have worked on at once."""
 TURN_AWAY_S = 2.0
 """How long a connection over the limit may wait before it asks for anything."""
-_VALUE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class _Connection(asyncio.Protocol):
         self._closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.over_limit = False
         self._inbox: Iterator[wire.Message] = iter(())
+        self._outbox: list[bytes] = []
         self._reading = True
         self._writable = asyncio.Event()
         self._writable.set()
@@ -133,8 +135,7 @@ class _Connection(asyncio.Protocol):
         """Give up what is under way, send what is answered, close."""
         for task in self._pending.values():
             task.cancel()
-        if self._transport is not None:
-            self._transport.close()
+        self._close()
         return self._closed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -225,7 +226,7 @@ class _Connection(asyncio.Protocol):
                 request.id, UnknownMethod(f"no method {request.method[:80]!r}; there are {known}")
             )
             return
-        weight = _weight(request.params)
+        weight = self._decoder.weight
         task = asyncio.get_running_loop().create_task(self._answer(request, handler))
         self._pending[request.id] = task
         self._pending_bytes += weight
@@ -265,10 +266,20 @@ class _Connection(asyncio.Protocol):
         self._write(wire.encode_error(request_id, error))
 
     def _write(self, reply: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(reply)
+        # Answers of one commit are ready together: one system call sends them all.
+        if not self._outbox:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outbox.append(reply)
+        if len(reply) >= SENT_AT_ONCE_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        replies, self._outbox = b"".join(self._outbox), []
+        if replies and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(replies)
 
     def _close(self) -> None:
+        self._flush()
         if self._transport is not None:
             self._transport.close()
 
@@ -290,16 +301,3 @@ class _Connection(asyncio.Protocol):
         self._work()
         if self._reading:
             self._transport.resume_reading()
-
-
-def _weight(value: object) -> int:
-    """Return about how many bytes a parameter keeps in memory."""
-    match value:
-        case str() | bytes():
-            return len(value)
-        case dict():
-            return _VALUE_BYTES + sum(_weight(inner) for inner in value.values())
-        case list():
-            return _VALUE_BYTES + sum(_weight(inner) for inner in value)
-        case _:
-            return _VALUE_BYTES

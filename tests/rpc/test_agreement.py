@@ -62,7 +62,7 @@ def test_limits_on_the_page_are_the_real_ones() -> None:
         f"| elements of all arrays and maps of a message | {wire.MAX_VALUES:,} |",
         f"| requests worked on at once on a connection | {MAX_ANSWERING}, ",
         f"or closed after {TURN_AWAY_S:g} s of silence |",
-        f"| connections | {limits.max_connections} (`rpc.max_connections`) |",
+        f"| connections | {limits.max_connections} (`rpc.max_connections`);",
         f"| requests under way on a connection | {limits.max_pending:,} (`rpc.max_pending`)",
     ):
         assert number in PAGE

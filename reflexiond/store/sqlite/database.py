@@ -261,12 +261,8 @@ def _check(driver: ModuleType, path: Path) -> str:
     conn = None
     try:
         conn = sqlite.open_untouched(driver, path)
-        return schema.check(conn)
-    except DatabaseError as error:
-        raise DatabaseError(
-            f"{path}: {error}; it was left as it is: move it away to start afresh, "
-            "or restore a copy"
-        ) from error
+        schema.recognise(conn, path)
+        return schema.check(conn, path)
     except driver.Error as error:
         raise _unusable(path, error) from error
     finally:

@@ -34,6 +34,25 @@ def version(conn: Connection) -> int:
     return number
 
 
+def recognise(conn: Connection, path: Path | None, newest: int | None = None) -> None:
+    """Refuse a database that is not ours to use. Reads only.
+
+    Raises:
+        DatabaseError: it belongs to another program, or to a newer one of ours.
+    """
+    newest = migrations()[-1][0] if newest is None else newest
+    owner = conn.execute("PRAGMA application_id").fetchone()[0]
+    tables = conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and owner != APPLICATION_ID:
+        raise DatabaseError(f"{path} is a database of another program: choose another state folder")
+    have = version(conn)
+    if have > newest:
+        raise DatabaseError(
+            f"{path} has schema {have}, this program knows {newest}: "
+            "it was written by a newer reflexiond; upgrade this one, nothing was changed"
+        )
+
+
 def migrate(
     driver: ModuleType,
     conn: Connection,
@@ -49,16 +68,8 @@ def migrate(
     """
     steps = migrations() if steps is None else steps
     newest = steps[-1][0]
+    recognise(conn, path, newest)
     have = version(conn)
-    owner = conn.execute("PRAGMA application_id").fetchone()[0]
-    tables = conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if tables and owner != APPLICATION_ID:
-        raise DatabaseError(f"{path} is a database of another program: choose another state folder")
-    if have > newest:
-        raise DatabaseError(
-            f"{path} has schema {have}, this program knows {newest}: "
-            "it was written by a newer reflexiond; upgrade this one, nothing was changed"
-        )
     if have == newest:
         return
     if path is not None and have:
@@ -98,7 +109,7 @@ def _back_up(driver: ModuleType, conn: Connection, target: Path) -> None:
     target.chmod(0o600)
 
 
-def check(conn: Connection) -> str:
+def check(conn: Connection, path: Path) -> str:
     """Look for damage, for at most `CHECK_BUDGET_MS`.
 
     Returns:
@@ -122,5 +133,8 @@ def check(conn: Connection) -> str:
     finally:
         conn.set_progress_handler(None, 0)
     if finding != "ok":
-        raise DatabaseError(f"the database is damaged: {finding}")
+        raise DatabaseError(
+            f"{path} is damaged ({finding}); it was left as it is: "
+            "move it away to start afresh, or restore a copy"
+        )
     return "ok"
