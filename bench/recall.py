@@ -79,7 +79,7 @@ async def beside_numpy(state_dir: Path, size: int, space: Space) -> bool:
     import numpy as np
 
     store = await SqliteStore.open(state_dir / "reflexion.db")
-    names, tasks, situations = await store.database.read(lambda conn: everything(conn))
+    names, tasks, situations = await store.database.read(everything)
     matrices = [
         np.frombuffer(b"".join(blobs), "<f4").reshape(size, -1) for blobs in (tasks, situations)
     ]
@@ -117,7 +117,8 @@ def everything(conn: sqlite3.Connection) -> tuple[list[str], list[bytes], list[b
 
 def main() -> bool:
     """Run all sizes; return whether every bound is kept."""
-    return all([measure(size) for size in SIZES])
+    kept = [measure(size) for size in SIZES]
+    return all(kept)
 
 
 if __name__ == "__main__":

@@ -83,10 +83,11 @@ async def test_02_retry_of_a_dead_job_is_in_exactly_one_place(path: Path, tmp_pa
     ends = {}
     for copy, point in tasks:
         store = await SqliteStore.open(copy)
-        (job,) = await store.list_dead(ALL) + await store.list_jobs(ALL)
+        found = await store.list_dead(ALL) + await store.list_jobs(ALL)
         history, _ = await store.list_history(ALL)
         counts = await store.counts()
         await store.close()
+        (job,) = found
         assert (job_id, []) == (job.id, history), (seed, point)
         assert 1 == counts.pending + counts.parked + counts.dead, (seed, point)
         assert ("task deadly", "no use") == (job.request.task, job.last_error), (seed, point)
@@ -168,28 +169,32 @@ async def test_11_and_12_a_backlog_above_capacity_is_replayed_whole(
         assert 40 == await parts.store.count_lessons()
 
 
-async def test_13_a_retry_does_not_compete_for_a_slot() -> None:
-    """A job that failed is pending again at once, however full the queue; no worker waits."""
-    failed = False
+@pytest.mark.parametrize("drop_oldest", [False, True])
+async def test_13_a_retry_does_not_compete_for_a_slot(*, drop_oldest: bool) -> None:
+    """A job that failed keeps its slot, however full the queue, and its worker goes on at once."""
+    failed: list[str] = []
+    held = Gate()
 
-    async def fail_once(job: Job) -> Outcome:
-        nonlocal failed
-        if job.request.task == "task 1" and not failed:
-            failed = True
+    async def fail_first(job: Job) -> Outcome:
+        if not failed:
+            failed.append(job.id)
             return Retry("try again")
-        return await learn(job)
+        return await held(job)
 
-    gate = Gate(fail_once)
-    async with composed(None, gate, capacity=2) as parts:
-        ids = [(await parts.report(1)).id]
-        await gate.came.wait()
-        ids += [(await parts.report(n)).id for n in (2, 3, 4)]
-        assert 2 == (await parts.store.counts()).parked
-        gate.open.set()
-        await parts.told.wait("retried", job_id=ids[0])
-        assert JobState.PARKED != await parts.store.state(JobId(ids[0]))
+    async with composed(
+        None, fail_first, capacity=2, drop_oldest=drop_oldest, working=False
+    ) as parts:
+        ids = [(await parts.report(n)).id for n in range(4)]
+        full = {job.id: job.state for job in await parts.store.list_jobs(ALL)}
+        retried, other = [job_id for job_id in ids if full[JobId(job_id)] is JobState.PENDING]
+        parts.workers.start()
+        await held.came.wait()
+        assert ([retried], [other]) == (failed, [job.id for job in held.order])
+        now = {job.id: job.state for job in await parts.store.list_jobs(ALL)}
+        assert {**full, other: JobState.RUNNING} == now
+        held.open.set()
         await parts.told.wait("done", times=4)
-        assert sorted([*ids, ids[0]]) == sorted(job.id for job in gate.order)
+        assert sorted(ids) == sorted(job.id for job in held.order)
 
 
 async def test_14_a_due_job_is_served_when_due_after_a_flood() -> None:

@@ -149,6 +149,13 @@ def test_a_frame_is_never_larger_than_the_limit(limit: int, more: int) -> None:
         assert (len(data) <= size) == (len(read) == 1)
 
 
+def test_an_unfinished_frame_is_measured_from_its_beginning() -> None:
+    """A frame of many small parts is refused before its end, as one of a single part is."""
+    parts = b"\xdc\xff\xff" + b"\xa3abc" * 300
+    with pytest.raises(ProtocolError, match="larger than 1000 bytes"):
+        list(wire.Decoder(1_000).feed(parts))
+
+
 @pytest.mark.parametrize("value", [[], {}], ids=["arrays", "maps"])
 def test_small_values_cannot_fill_the_memory(value: object) -> None:
     """A message of a few hundred kilobytes that would unfold into far more is refused."""

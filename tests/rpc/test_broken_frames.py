@@ -109,6 +109,7 @@ def test_broken_bytes_close_their_connection(raw: Raw, running: Any, data: bytes
         frame(0, 5, "ping", [{7: "a"}]),
         frame(0, 5, "ping", [{"deep": nested(wire.MAX_NESTING)}]),
         frame(0, 5, "ping", {"deep": nested(wire.MAX_NESTING)}),
+        frame(0, 5, "ping", [nested(wire.MAX_NESTING)]),
     ],
 )
 def test_a_bad_request_is_answered_once(raw: Raw, data: bytes) -> None:
