@@ -93,11 +93,12 @@ class ReflexionHook:
                 return Posted("no_failure" if self._gates.enabled else "disabled")
             return self._send(request)
         except Exception as error:  # noqa: BLE001 - a hook must not break the turn it observes
-            log.warning("report not sent: %s: %s", type(error).__name__, error)
-            return Posted("failed", reason=f"{type(error).__name__}: {error}")
+            reason = _words(error)
+            log.warning("report not sent: %s", reason)
+            return Posted("failed", reason=reason)
 
     def close(self) -> None:
-        """Wait until what was handed over has been sent. Reports made later fail."""
+        """Wait until what was handed over has been sent. The next report starts anew."""
         with self._lock:
             sender, self._sender = self._sender, None
         if sender is not None:
@@ -139,7 +140,15 @@ class ReflexionHook:
 def _log_late_failure(future: Future[Posted]) -> None:
     error = future.exception()
     if error is not None:
-        log.warning("report not taken: %s: %s", type(error).__name__, error)
+        log.warning("report not taken: %s", _words(error))
+
+
+def _words(error: BaseException) -> str:
+    """Say what went wrong; an error from a tool's own object may be unable to."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - its name must do
+        return type(error).__name__
 
 
 def failure_of(task: str, result: Any, gates: Gates) -> LessonRequest | None:

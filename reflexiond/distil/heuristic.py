@@ -177,11 +177,12 @@ def _tags(request: LessonRequest, source: str, reflection: Reflection | None) ->
         tags[request.trigger.strip().lower()] = None
     if source.strip():
         tags["-".join(source.lower().split())[:40]] = None
-    for word in _WORD.findall(request.task):
+    for found in _WORD.findall(request.task):
         if len(tags) == MAX_TAGS:
             break
-        if word.lower() not in _DULL:
-            tags[word.lower().strip(".-+")[:40]] = None
+        word = found.lower().strip(".-")
+        if word not in _DULL:
+            tags[word[:40]] = None
     if len(tags) < 2:  # noqa: PLR2004 - the least that a lesson has
         tags["unattributed"] = None
     return tuple(tags)

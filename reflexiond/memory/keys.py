@@ -38,7 +38,7 @@ class Keys:
         self._backfill: asyncio.Task[None] | None = None
 
     async def of_lesson(self, lesson: Lesson) -> LessonVectors | None:
-        """Return the keys of a lesson; None when the model is not available."""
+        """Return the keys of a lesson; None when there is no model, or no place for them."""
         if self.embedder is None:
             return None
         try:
@@ -46,7 +46,7 @@ class Keys:
                 [lesson.task or lesson.situation, lesson.situation], "document"
             )
             space = await self._space(self.embedder)
-        except EmbedderUnavailable as error:
+        except (EmbedderUnavailable, StoreFailed) as error:
             self._note(str(error))
             return None
         self._note("")

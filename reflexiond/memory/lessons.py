@@ -39,14 +39,15 @@ def from_draft(
     correction = one_line(draft.correction, CORRECTION_CHARS)
     trigger = one_line(trigger, TAG_CHARS)
     tags = [one_line(tag, TAG_CHARS) for tag in draft.tags]
-    tags = list(dict.fromkeys([*filter(None, tags), "reflexion", f"trigger:{trigger}"]))
+    ours = ("reflexion", f"trigger:{trigger}")
+    tags = [tag for tag in dict.fromkeys(tags) if tag and tag not in ours]
     return Lesson(
         id=_name(workspace, situation, mistake, correction),
         situation=situation,
         mistake=mistake,
         correction=correction,
         trigger=trigger,
-        tags=tuple(tags[:MAX_TAGS]),
+        tags=(*tags[: MAX_TAGS - len(ours)], *ours),
         fact=fact_text(situation, mistake, correction, trigger),
         task=one_line(task, TASK_CHARS),
         workspace=workspace,
@@ -74,5 +75,6 @@ def manual(text: str, *, workspace: str, source: str, now_ns: int) -> Lesson:
 
 
 def _name(workspace: str, *fields: str) -> LessonId:
-    normalised = "\0".join(" ".join(field.lower().split()) for field in (*fields, workspace))
-    return LessonId(hashlib.sha256(normalised.encode("utf-8", "replace")).hexdigest()[:16])
+    # A workspace is a path: there, case and blanks tell two projects apart.
+    named = "\0".join((*(" ".join(field.lower().split()) for field in fields), workspace))
+    return LessonId(hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()[:16])

@@ -46,6 +46,7 @@ class Workers:
         publish: told what happens to jobs.
         freed: called after a job left the queue: there may be room for a parked one.
         quiet: waited for before a claim: reports that come in go first.
+        store_retry_s: how long to wait before a store that failed is tried again.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Workers:
         publish: Publish,
         freed: Callable[[], Awaitable[object]],
         quiet: Callable[[], Awaitable[None]],
+        store_retry_s: float = STORE_RETRY_S,
     ) -> None:
         self._store = store
         self._process = process
@@ -72,6 +74,7 @@ class Workers:
         self._publish = publish
         self._freed = freed
         self._quiet = quiet
+        self._store_retry_s = store_retry_s
         self._turn = asyncio.Lock()
         self._work = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -113,8 +116,9 @@ class Workers:
                     await self._attempt(*held)
             except StoreFailed as error:
                 # Nothing is lost by waiting: jobs stay where the last commit left them.
-                log.warning("the store failed, trying again in %g s: %s", STORE_RETRY_S, error)
-                await self._pause(STORE_RETRY_S)
+                retry_s = self._store_retry_s
+                log.warning("the store failed, trying again in %g s: %s", retry_s, error)
+                await self._pause(retry_s)
 
     async def _next(self) -> tuple[Job, Claim] | None:
         """Wait for a job that is due and claim it; None once we are stopping."""
@@ -153,9 +157,12 @@ class Workers:
         self._attempts.add(attempt)
         try:
             outcome = await attempt
-        except asyncio.CancelledError:
-            await self._release(job, claim)
-            return
+        except asyncio.CancelledError as error:
+            if self._stopping.is_set() or _cancelled_from_outside():
+                await self._release(job, claim)
+                return
+            # Nobody cancelled it but the processor itself: given back, it would never end.
+            outcome = _crash(error)
         finally:
             self._attempts.discard(attempt)
             self.running.pop(job.id, None)
@@ -188,7 +195,7 @@ class Workers:
                 event = await self._settle(verdict, job, claim)
             except StoreFailed as error:
                 log.warning("verdict on %s not stored, trying again: %s", job.id, error)
-                await self._pause(STORE_RETRY_S)
+                await self._pause(self._store_retry_s)
                 if self._stopping.is_set():
                     return
             else:
@@ -221,6 +228,11 @@ class Workers:
         return event if kept else None
 
 
-def _crash(error: Exception) -> Bury:
+def _cancelled_from_outside() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _crash(error: BaseException) -> Bury:
     trace = "".join(traceback.format_exception(error))
     return Bury(f"the processor crashed: {type(error).__name__}: {error}", trace)

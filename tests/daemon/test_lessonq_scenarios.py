@@ -172,7 +172,7 @@ async def test_11_and_12_a_backlog_above_capacity_is_replayed_whole(
 @pytest.mark.parametrize("drop_oldest", [False, True])
 async def test_13_a_retry_does_not_compete_for_a_slot(*, drop_oldest: bool) -> None:
     """A job that failed keeps its slot, however full the queue, and its worker goes on at once."""
-    failed: list[str] = []
+    failed: list[JobId] = []
     held = Gate()
 
     async def fail_first(job: Job) -> Outcome:
@@ -184,14 +184,14 @@ async def test_13_a_retry_does_not_compete_for_a_slot(*, drop_oldest: bool) -> N
     async with composed(
         None, fail_first, capacity=2, drop_oldest=drop_oldest, working=False
     ) as parts:
-        ids = [(await parts.report(n)).id for n in range(4)]
+        ids = [JobId((await parts.report(n)).id) for n in range(4)]
         full = {job.id: job.state for job in await parts.store.list_jobs(ALL)}
-        retried, other = [job_id for job_id in ids if full[JobId(job_id)] is JobState.PENDING]
+        retried, other = [job_id for job_id in ids if full[job_id] is JobState.PENDING]
         parts.workers.start()
         await held.came.wait()
         assert ([retried], [other]) == (failed, [job.id for job in held.order])
-        now = {job.id: job.state for job in await parts.store.list_jobs(ALL)}
-        assert {**full, other: JobState.RUNNING} == now
+        full[other] = JobState.RUNNING
+        assert full == {job.id: job.state for job in await parts.store.list_jobs(ALL)}
         held.open.set()
         await parts.told.wait("done", times=4)
         assert sorted(ids) == sorted(job.id for job in held.order)
@@ -221,7 +221,9 @@ async def test_14_a_due_job_is_served_when_due_after_a_flood() -> None:
         assert (await parts.store.counts()).pending <= 10
         await parts.told.wait("done", times=300)
         assert [first_ns] == served_ns
-        # From here on nothing but the worker's own timer can wake it.
+        # The worker looks once more, finds nothing due, and from then on has but its own timer.
+        await parts.told.wait("looked", times=parts.told.count("looked") + 2)
+        assert [first_ns] == served_ns
         clock.at_ns += SECOND_NS // 3
         await parts.told.wait("done", job_id=late.id)
         assert [first_ns, first_ns + SECOND_NS // 3] == served_ns

@@ -92,6 +92,15 @@ async def test_drop_oldest_parks_the_new_one_when_all_are_running(store: Store) 
     assert Admission.PARKED == await add(store, 2, capacity=1, drop_oldest=True)
 
 
+async def test_drop_oldest_never_parks_a_retry(store: Store) -> None:
+    """A job that waits for its next attempt keeps its place; the new one is parked."""
+    await add(store, 1, capacity=1)
+    _, held = await claim(store)
+    await store.retry(held, "boom", 500, 100, spent=True)
+    assert Admission.PARKED == await add(store, 2, capacity=1, drop_oldest=True)
+    assert JobState.PENDING == await store.state(job(1).id)
+
+
 async def test_jobs_are_claimed_in_order_of_due_time(store: Store) -> None:
     """The job that has been due longest comes first; one that is not due is left."""
     await add(store, 1, 30)

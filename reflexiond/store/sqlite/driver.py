@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import sqlite_vec
 
 from reflexiond.errors import SqliteUnsuitable
 
@@ -64,9 +64,7 @@ def open_untouched(driver: ModuleType, path: Path) -> Connection:
     """Open a database that may be damaged. Nothing of it changes, not even at the close."""
     conn = driver.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     # Virtual tables in the schema need their module; the check reads through it.
-    conn.enable_load_extension(True)
-    sqlite_vec.load(conn)
-    conn.enable_load_extension(False)
+    _load_vectors(conn)
     return conn
 
 
@@ -78,12 +76,28 @@ def open_reader(driver: ModuleType, path: Path) -> Connection:
     return conn
 
 
+def _load_vectors(conn: Connection) -> None:
+    conn.enable_load_extension(True)
+    conn.load_extension(_vectors_file())
+    conn.enable_load_extension(False)
+
+
+@cache
+def _vectors_file() -> str:
+    """Return the extension that the package sqlite-vec carries.
+
+    Its Python side is not imported: it brings in NumPy, a tenth of a second at each start.
+    """
+    spec = find_spec("sqlite_vec")
+    if spec is None or spec.origin is None:
+        raise SqliteUnsuitable("the vector search is missing: run `pip install sqlite-vec`")
+    return str(Path(spec.origin).with_name("vec0"))
+
+
 def _open(driver: ModuleType, name: str) -> Connection:
     conn = driver.connect(name, isolation_level=None, timeout=_BUSY_TIMEOUT_MS / 1000)
     try:
-        conn.enable_load_extension(True)
-        sqlite_vec.load(conn)
-        conn.enable_load_extension(False)
+        _load_vectors(conn)
         conn.execute(f"PRAGMA cache_size = -{_PAGE_CACHE_KIB}")
         conn.execute("PRAGMA temp_store = MEMORY")
         conn.execute("PRAGMA mmap_size = 0")

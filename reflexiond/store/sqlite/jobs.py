@@ -101,10 +101,14 @@ def add(conn: Connection, job: NewJob, capacity: int, *, drop_oldest: bool) -> A
 
 
 def _park_oldest(conn: Connection) -> bool:
-    """Park the unclaimed pending job that has been due longest, if there is one."""
+    """Park the job that has been due longest and was never tried, if there is one.
+
+    A retry keeps its place: parked, it would be served later than its backoff says.
+    """
     changed = conn.execute(
         "UPDATE jobs SET state = 'parked' WHERE seq = (SELECT seq FROM jobs"
-        " WHERE state = 'pending' AND claim IS NULL ORDER BY next_attempt_at_ns, seq LIMIT 1)"
+        " WHERE state = 'pending' AND claim IS NULL AND attempts = 0"
+        " ORDER BY next_attempt_at_ns, seq LIMIT 1)"
     )
     return bool(changed.rowcount)
 

@@ -23,8 +23,11 @@ async def main(path: Path, deadly: str) -> None:
         return await learn(job)
 
     async with composed(path, process) as parts:
+        done = 0
         while (await parts.store.counts()).pending:
-            await parts.told.wait("done", times=parts.told.count("done") + 1)
+            # Counted up from what was seen before the question, so that no end is missed.
+            await parts.told.wait("done", times=done + 1)
+            done = parts.told.count("done")
 
 
 if __name__ == "__main__":
