@@ -16,6 +16,9 @@ from .sync import CALL_TIMEOUT_S, CONNECT_TIMEOUT_S
 T = TypeVar("T")
 Json = dict[str, Any]
 
+CLOSE_TIMEOUT_S = 1.0
+"""How long closing a connection waits for requests that are still being sent."""
+
 
 class AsyncClient:
     """A pipelining connection to the daemon, made at the first call and again when it breaks.
@@ -70,7 +73,8 @@ class AsyncClient:
                 try:
                     return call.read(await self._exchange(call))
                 except ConnectionLost:
-                    if not (reused and call.repeatable):
+                    # A link that broke is still ours; one that was closed is not replaced.
+                    if not (reused and call.repeatable and self._link is not None):
                         raise
                     return call.read(await self._exchange(call))
         except TimeoutError:
@@ -314,6 +318,10 @@ class _Link(asyncio.Protocol):
         self._flush()
         if self._transport is not None:
             self._transport.close()
+            # What a daemon that does not read is still owed is given up.
+            _, late = await asyncio.wait([self._closed], timeout=CLOSE_TIMEOUT_S)
+            if late:
+                self._transport.abort()
         await self._closed
 
     def _fresh_id(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from . import verbs, wire
 from ._address import find_address, workspace_of
-from .errors import CallTimeout, ConnectionLost, DaemonUnreachable, ProtocolError, from_wire
+from .errors import CallTimeout, ConnectionLost, DaemonUnreachable, RemoteError, from_wire
 from .model import Enqueued, Recall, Reflected, Remembered, Trigger
 
 T = TypeVar("T")
@@ -105,7 +105,12 @@ class Client:
             self._connection = self._connect(deadline)
         try:
             return self._connection.call(call.method, call.params, deadline)
-        except (ConnectionLost, ProtocolError, _HalfSent):
+        except (RemoteError, CallTimeout) as error:
+            if isinstance(error, _HalfSent):
+                self._drop()
+            raise
+        except BaseException:
+            # Half a frame may be on its way, if only because of an interrupt.
             self._drop()
             raise
 
