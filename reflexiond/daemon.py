@@ -234,6 +234,8 @@ def _publish_problem(bus: Bus, problem: str) -> None:
 def run(settings: Settings) -> None:
     """Run a daemon in the foreground until SIGTERM, SIGINT or a `shutdown` call."""
     os.umask(0o077)
+    # Every path is absolute by now; a daemon should not hold on to somebody's folder.
+    os.chdir("/")
     sys.setswitchinterval(SWITCH_S)
 
     async def main() -> None:

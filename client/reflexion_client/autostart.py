@@ -17,6 +17,7 @@ from .errors import DaemonUnreachable
 
 START_TIMEOUT_S = 10.0
 _RETRY_S = 0.02
+_ALREADY_RUNNING = 75
 LOG_NAME = "reflexiond.log"
 
 
@@ -92,7 +93,6 @@ def _spawn(
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd="/",
             start_new_session=True,
             close_fds=True,
         )
@@ -101,9 +101,8 @@ def _spawn(
             # It outlives us on purpose; nothing is left to wait for.
             child.returncode = 0
             return locate()
-        if child.poll() is not None:
-            if answers(locate()):
-                return locate()
+        # One that is told that another owns the folder leaves; that other is about to answer.
+        if child.poll() not in {None, _ALREADY_RUNNING}:
             break
         time.sleep(_RETRY_S)
     if child.poll() is None:

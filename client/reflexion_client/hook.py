@@ -23,6 +23,9 @@ from .sync import Client
 
 log = logging.getLogger("reflexion_client.hook")
 
+MAX_WAITING = 64
+"""How many reports may wait in memory for a daemon that is slow to answer."""
+
 _TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -78,6 +81,7 @@ class ReflexionHook:
         self._deadline_s = settings.enqueue_deadline_ns / 1e9 if deadline_s is None else deadline_s
         self._sender: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
+        self._waiting = 0
 
     def post_run(self, task: str, result: Any) -> Posted:
         """Report the turn if it failed. Never raises, never waits past the deadline.
@@ -108,8 +112,13 @@ class ReflexionHook:
         # A thread of its own does the sending: connecting, or a frame of megabytes, may
         # take longer than a turn may wait, and must be finished all the same.
         with self._lock:
+            if self._waiting >= MAX_WAITING:
+                reason = f"{MAX_WAITING} reports are waiting for a daemon that does not answer"
+                log.warning("report not sent: %s", reason)
+                return Posted("failed", request.trigger, reason=reason)
             if self._sender is None:
                 self._sender = ThreadPoolExecutor(1, thread_name_prefix="reflexion-hook")
+            self._waiting += 1
             future = self._sender.submit(self._enqueue, request)
         try:
             return future.result(self._deadline_s)
@@ -118,6 +127,13 @@ class ReflexionHook:
             return Posted("sent", request.trigger)
 
     def _enqueue(self, request: LessonRequest) -> Posted:
+        try:
+            return self._deliver(request)
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def _deliver(self, request: LessonRequest) -> Posted:
         client = self._client
         call = verbs.enqueue(
             task=request.task,

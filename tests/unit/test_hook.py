@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from reflexion_client import Client, Gates, LessonRequest, ReflexionHook
 from reflexion_client.errors import ConfigError, StoreUnavailable
-from reflexion_client.hook import failure_of
+from reflexion_client.hook import MAX_WAITING, failure_of
 from reflexion_client.model import Enqueued
 from reflexion_client.verbs import Call
 
@@ -388,3 +388,19 @@ def test_an_error_without_words_is_named(caplog: pytest.LogCaptureFixture) -> No
     posted = hook(FakeClient()).post_run("t", Hostile(SilentError()))
     assert ("failed", "SilentError") == (posted.state, posted.reason)
     assert ["report not sent: SilentError"] == [one.getMessage() for one in caplog.records]
+
+
+def test_reports_that_wait_are_bounded() -> None:
+    """A daemon that takes nothing costs bounded memory; what is over the bound is told at once."""
+    go = threading.Event()
+
+    def take(_: Call[Any]) -> Enqueued:
+        go.wait()
+        return Enqueued("0" * 16, "accepted", "pending")
+
+    busy = hook(FakeClient(take), deadline_s=0.0)
+    states = [busy.post_run(f"task {n}", ERROR).state for n in range(MAX_WAITING + 1)]
+    go.set()
+    busy.close()
+    assert ["sent"] * MAX_WAITING + ["failed"] == states
+    assert "accepted" == hook(FakeClient()).post_run("task", ERROR).state
