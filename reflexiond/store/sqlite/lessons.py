@@ -19,7 +19,7 @@ from reflexiond.store.port import Stored
 
 from .driver import Connection, Row
 
-COARSE_LEAST, COARSE_SHARE, COARSE_MOST = 80, 1 / 500, 4096
+COARSE_LEAST, COARSE_SHARE, COARSE_MOST = 64, 1 / 500, 4096
 """How many candidates the quantised first pass hands to the exact second one, per key: a
 share of the lessons, since the more there are, the more stand nearer by chance. sqlite-vec
 takes 4,096 at the most."""
