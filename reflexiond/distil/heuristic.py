@@ -137,9 +137,7 @@ def distil(request: LessonRequest, source: str) -> LessonDraft | Skipped:
 def _failed(request: LessonRequest, source: str, finding: str) -> LessonDraft | Skipped:
     if not request.attempt.strip() and not finding:
         return Skipped("the report says neither what was tried nor how it ended")
-    failure = Failure(
-        tool_name=source, input=request.task, output=request.attempt, error=request.outcome
-    )
+    failure = Failure(tool_name=source, input=request.task, output=request.attempt, error=finding)
     reflection = HeuristicReflector().reflect(failure)
     return LessonDraft(
         situation=_situation(request, _WHAT_HAPPENED[reflection.mode]),
