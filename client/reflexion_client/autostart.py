@@ -13,7 +13,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from .errors import DaemonUnreachable
+from .errors import DaemonNotStarted, DaemonUnreachable
 
 START_TIMEOUT_S = 10.0
 _RETRY_S = 0.02
@@ -107,7 +107,7 @@ def _spawn(
         time.sleep(_RETRY_S)
     if child.poll() is None:
         child.returncode = 0
-    raise DaemonUnreachable(f"the daemon did not start: {_said(log_path, start_of_log)}")
+    raise DaemonNotStarted(f"the daemon did not start: {_said(log_path, start_of_log)}")
 
 
 def _private(path: str, flags: int) -> int:

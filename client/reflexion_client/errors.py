@@ -3,6 +3,7 @@
 ReflexionError
 ├── ConfigError            a setting has a value that we refuse
 ├── DaemonUnreachable      nobody answers at the socket
+│   └── DaemonNotStarted   it was started for the call, and did not come up
 ├── CallTimeout            no answer within the deadline; the daemon may still have done it
 ├── ConnectionLost         the connection broke while a call was under way
 ├── ProtocolError          the bytes are not MessagePack-RPC as docs/rpc.md has it
@@ -43,6 +44,12 @@ class DaemonUnreachable(ReflexionError):  # noqa: N818 - named for what happened
 
     code = "unreachable"
     hint = "start it with `reflexionctl start`, or set REFLEXIOND_AUTOSTART=1"
+
+
+class DaemonNotStarted(DaemonUnreachable):
+    """A daemon was started and did not come up; the message quotes what it said."""
+
+    hint = ""
 
 
 class CallTimeout(ReflexionError):  # noqa: N818
