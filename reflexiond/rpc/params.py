@@ -24,13 +24,13 @@ class Params:
     def text(self, name: str, default: str | None = None) -> str:
         """Return a string; bytes are taken as UTF-8. Required when there is no default."""
         value = self._given.get(name, default)
+        if type(value) is str:
+            return value
         if value is None:
             raise BadParams(f"`{name}` is missing: it must be a string")
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
-        if not isinstance(value, str):
-            raise BadParams(f"`{name}` must be a string, not {type(value).__name__}")
-        return value
+        raise BadParams(f"`{name}` must be a string, not {type(value).__name__}")
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return a boolean."""

@@ -99,8 +99,8 @@ class Database:
         the disk is not waited for: a power failure may undo it, whole. That suits what
         nobody was promised, such as a claim: undone, the job is simply pending again.
 
-        `fn` must be quick, and must not begin or end transactions. When it raises, its
-        own changes are undone and the others of the same batch stand.
+        `fn` must be quick, touch nothing but the database, and not begin or end transactions.
+        When it raises, its own changes are undone and the others of the same batch stand.
 
         Raises:
             StoreFailed: the disk is full or failed; nothing of this write is kept.
@@ -292,7 +292,7 @@ async def _run(conn: aiosqlite.Connection, fn: Callable[[Connection], T]) -> T:
 def _transact(
     fns: list[Callable[[Connection], Any]], synced: bool, conn: Connection
 ) -> tuple[bool, list[_Result]]:
-    """Run all in one transaction, each in its own savepoint.
+    """Run all in one transaction; one that raises is undone alone.
 
     Returns:
         Whether anything was written, and the results in order.
@@ -302,7 +302,7 @@ def _transact(
     conn.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     conn.execute("BEGIN IMMEDIATE")
     try:
-        results = [_alone(fn, conn) for fn in fns] if len(fns) == 1 else _each(fns, conn)
+        results = _together(fns, conn)
         if conn.in_transaction:
             conn.execute("COMMIT")
     except BaseException:
@@ -312,15 +312,22 @@ def _transact(
     return conn.total_changes > before, results
 
 
-def _alone(fn: Callable[[Connection], Any], conn: Connection) -> _Result:
-    """The only write of a transaction needs no savepoint: the rollback is its own."""
+def _together(fns: list[Callable[[Connection], Any]], conn: Connection) -> list[_Result]:
+    """Run all without savepoints, which hardly any of them needs.
+
+    When one raises, everything is undone and run again, each on its own: `fn` reads and
+    writes nothing but the database.
+    """
     try:
-        return fn(conn), None
+        return [(fn(conn), None) for fn in fns]
     except Exception as error:
         if _error_name(error):
             raise
         conn.execute("ROLLBACK")
-        return None, error
+        if len(fns) == 1:
+            return [(None, error)]
+        conn.execute("BEGIN IMMEDIATE")
+        return _each(fns, conn)
 
 
 def _each(fns: list[Callable[[Connection], Any]], conn: Connection) -> list[_Result]:
