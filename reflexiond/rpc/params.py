@@ -24,7 +24,7 @@ class Params:
     def text(self, name: str, default: str | None = None) -> str:
         """Return a string; bytes are taken as UTF-8. Required when there is no default."""
         value = self._given.get(name, default)
-        if type(value) is str:
+        if isinstance(value, str):
             return value
         if value is None:
             raise BadParams(f"`{name}` is missing: it must be a string")
