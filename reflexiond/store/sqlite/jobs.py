@@ -58,6 +58,10 @@ def counts(conn: Connection) -> QueueCounts:
 
 def add(conn: Connection, job: NewJob, capacity: int, *, drop_oldest: bool) -> Added:
     """Insert a report, or recognise it. See `QueueStore.add`."""
+    fits = count(conn, "pending") < capacity
+    # Most reports are new and fit: one statement finds that out and stores them.
+    if fits and _insert(conn, job, JobState.PENDING):
+        return Added(Admission.ACCEPTED, JobState.PENDING)
     known = state(conn, job.id)
     if known is JobState.DEAD:
         # The newest words of the same failure; its death and its errors stay.
@@ -75,14 +79,18 @@ def add(conn: Connection, job: NewJob, capacity: int, *, drop_oldest: bool) -> A
         )
     if known is not None:
         return Added(Admission.DEDUPED, known)
-    fits = count(conn, "pending") < capacity
-    if not fits and drop_oldest:
-        fits = _park_oldest(conn)
-    where = JobState.PENDING if fits else JobState.PARKED
-    conn.execute(
+    made_room = drop_oldest and _park_oldest(conn)
+    where = JobState.PENDING if made_room else JobState.PARKED
+    _insert(conn, job, where)
+    return Added(Admission.ACCEPTED if made_room else Admission.PARKED, where)
+
+
+def _insert(conn: Connection, job: NewJob, where: JobState) -> bool:
+    """Store a report as a job; return whether its id was new."""
+    inserted = conn.execute(
         'INSERT INTO jobs (id, state, task, attempt, outcome, "trigger", workspace, source,'
         " enqueued_at_ns, first_enqueued_at_ns, next_attempt_at_ns)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
         (
             job.id,
             where,
@@ -97,7 +105,7 @@ def add(conn: Connection, job: NewJob, capacity: int, *, drop_oldest: bool) -> A
             job.enqueued_at_ns,
         ),
     )
-    return Added(Admission.ACCEPTED if fits else Admission.PARKED, where)
+    return bool(inserted.rowcount)
 
 
 def _park_oldest(conn: Connection) -> bool:
