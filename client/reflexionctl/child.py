@@ -47,7 +47,7 @@ class Finished:
 
     `exit_code` is its own, or 128 + n when signal n killed it. `output` is what it
     printed, the middle left out when it was long. `interrupted` says that its user
-    stopped it, with the keyboard or by hanging up.
+    stopped it: with the keyboard, by hanging up, or by reading no further (`| head`).
     """
 
     exit_code: int
@@ -70,7 +70,7 @@ def run_child(command: Sequence[str]) -> Finished:
     return Finished(
         exit_code=code if code >= 0 else 128 - code,
         output=outputs.kept.text(),
-        interrupted=signals.interrupted,
+        interrupted=signals.interrupted or outputs.reader_left,
     )
 
 
@@ -91,6 +91,7 @@ class _Outputs:
 
     def __init__(self) -> None:
         self.kept = Kept()
+        self.reader_left = False
         self._sinks: dict[int, int] = {}
         self._terminals: dict[int, int] = {}
         self._child_ends: list[int] = []
@@ -152,7 +153,10 @@ class _Outputs:
                 return False
             raise
         self.kept.feed(data)
-        return bool(data) and _write_all(self._sinks[source], data)
+        if data and not _write_all(self._sinks[source], data):
+            self.reader_left = True
+            return False
+        return bool(data)
 
     def _open(self, sink: int) -> int:
         if os.isatty(sink):

@@ -56,17 +56,17 @@ def run(
         code, output, worth_it = error.exit_code, str(error), True
     if code != 0 and worth_it:
         line = shlex.join(command)
-        _learn(given, _Failed(Path(command[0]).name, line, task or f"Run `{line}`", code, output))
+        _learn(given, _Failed(Path(command[0]).name, line, task, code, output))
     raise typer.Exit(code)
 
 
 @dataclass(frozen=True, slots=True)
 class _Failed:
-    """A command that failed: its name and text, what it was for, exit code and output."""
+    """A command that failed: its name and text, what it was for if told, code and output."""
 
     program: str
     line: str
-    task: str
+    task: str | None
     code: int
     output: str
 
@@ -111,9 +111,12 @@ def _exchange(given: Options, failed: _Failed, cause: str) -> "tuple[Recall | No
     with given.client(source=SOURCE, connect_timeout_s=DEADLINE_S / 3, autostart=False) as client:
         _start_if_wanted(given, client)
         deadline = time.monotonic() + DEADLINE_S
-        known = _recall(client, f"{failed.task}\n{cause}")
+        # A bare command is near every other call of the same program; its cause is what
+        # tells one failure from another, in the lesson as in the question.
+        task = failed.task or f"{failed.line}: {cause}"
+        known = _recall(client, f"{failed.task}\n{cause}" if failed.task else task)
         job = client.enqueue(
-            failed.task,
+            task,
             attempt=f"ran `{failed.line}`\n{failed.output}",
             outcome=f"ERROR: exit status {failed.code}",
             wait_s=0,

@@ -17,6 +17,8 @@ from reflexiond.model import LessonDraft, Skipped
 NAME = "heuristic"
 MAX_TAGS = 5
 _TASK_TEXT = 300
+_TOOL = "bash"
+"""Reports tell what was run and printed, not through which tool: judge it as a command."""
 _FINDING_TEXT = 400
 
 _WHAT_HAPPENED = {
@@ -32,6 +34,13 @@ _WHAT_HAPPENED = {
 
 # The words that an outcome opens with, written by the hook; what follows is the finding.
 _OUTCOME_LABEL = re.compile(r"^\s*(?:ERROR|DISCREPANCY|LOW QUALITY|MANUAL)\b[^:\n]*:\s*")
+# How a report quotes the command itself, before what it printed.
+_COMMAND_LINE = re.compile(r"\A\s*ran `[^\n]*`\n?")
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_HOLLOW = frozenset({"exit", "exited", "status", "code", "command", "with", "error", "failed"})
+_TELLING_WORDS = 3
+_SAYS_WHY = 0.5
+"""The confidence of a reflection that recognised its cause; below, it is a guess."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]{2,}")
 _DULL = frozenset(
     [
@@ -137,14 +146,31 @@ def distil(request: LessonRequest, source: str) -> LessonDraft | Skipped:
 def _failed(request: LessonRequest, source: str, finding: str) -> LessonDraft | Skipped:
     if not request.attempt.strip() and not finding:
         return Skipped("the report says neither what was tried nor how it ended")
-    failure = Failure(tool_name=source, input=request.task, output=request.attempt, error=finding)
+    output = _COMMAND_LINE.sub("", request.attempt)
+    failure = Failure(tool_name=_TOOL, input=request.task, output=output, error=finding)
     reflection = HeuristicReflector().reflect(failure)
+    mistake, correction = reflection.root_cause or finding, reflection.hypothesis
+    if reflection.confidence < _SAYS_WHY:
+        # No rule knows this failure. Its own words are the lesson, if it has any: one that
+        # says "exit status 1" would fit every other failure as well.
+        last_line = output.rstrip().rpartition("\n")[2].strip()
+        told = [text for text in (finding, mistake, last_line) if _is_telling(text)]
+        if not told:
+            return Skipped("the report does not say what went wrong")
+        mistake = told[0]
+        correction = f"Deal with this before trying again: {mistake[:_FINDING_TEXT]}"
     return LessonDraft(
         situation=_situation(request, _WHAT_HAPPENED[reflection.mode]),
-        mistake=reflection.root_cause or finding,
-        correction=reflection.hypothesis,
+        mistake=mistake,
+        correction=correction,
         tags=_tags(request, source, reflection),
     )
+
+
+def _is_telling(text: str) -> bool:
+    """Return whether a text is more than a code, a number or a word."""
+    words = {word.lower() for word in _LETTERS.findall(text)} - _HOLLOW
+    return len(words) >= _TELLING_WORDS
 
 
 def _judged(

@@ -33,7 +33,9 @@ class Witness:
         """Send distinct reports until the daemon dies; note each that was acknowledged."""
         with client, contextlib.suppress(ReflexionError):
             for n in range(REPORTS):
-                report = client.enqueue(f"compile unit {name}-{n}", attempt="boom", wait_s=0)
+                report = client.enqueue(
+                    f"compile unit {name}-{n}", attempt="the linker went away", wait_s=0
+                )
                 self.acknowledged.append(report.id)
 
 

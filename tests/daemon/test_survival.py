@@ -107,7 +107,9 @@ def test_sigterm_under_load(new_daemon: Any, wait_for: Any) -> None:
     def produce(name: str) -> None:
         with daemon.client() as client, contextlib.suppress(ReflexionError):
             for n in range(10_000):
-                report = client.enqueue(f"step {name}-{n}", attempt="boom", wait_s=0)
+                report = client.enqueue(
+                    f"step {name}-{n}", attempt="the disk controller went away", wait_s=0
+                )
                 acknowledged.append(report.id)
                 if len(acknowledged) > 200:
                     loaded.set()
@@ -141,7 +143,10 @@ def test_a_second_daemon_leaves_the_first_alone(new_daemon: Any) -> None:
     assert before == after
     with first.client() as client:
         assert first.pid == client.ping()["pid"]
-        assert "accepted" == client.enqueue("still here", attempt="boom").outcome
+        assert (
+            "accepted"
+            == client.enqueue("still here", attempt="the disk controller went away").outcome
+        )
 
 
 def test_a_second_daemon_on_the_same_socket(new_daemon: Any, tmp_path: Path) -> None:
@@ -316,7 +321,7 @@ def small_disk(tmp_path: Path) -> Iterator[tuple[Client, Path]]:
 def test_a_full_disk(small_disk: tuple[Client, Path], wait_for: Any) -> None:
     """A full disk refuses reports by name and still reads; with space it recovers by itself."""
     client, disk = small_disk
-    kept = client.enqueue("before the flood", attempt="boom").id
+    kept = client.enqueue("before the flood", attempt="the disk controller went away").id
     wait_for(lambda: client.history()["history"])
     filler = disk / "filler"
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -335,7 +340,10 @@ def test_a_full_disk(small_disk: tuple[Client, Path], wait_for: Any) -> None:
     filler.unlink()
     wait_for(lambda: client.status()["state"] == "running")
     assert "" == client.status()["problem"]
-    assert "accepted" == client.enqueue("after the flood", attempt="boom").outcome
+    assert (
+        "accepted"
+        == client.enqueue("after the flood", attempt="the disk controller went away").outcome
+    )
     wait_for(lambda: idle(client))
 
 
@@ -359,9 +367,12 @@ def test_a_queue_in_memory(new_daemon: Any, wait_for: Any) -> None:
     daemon = new_daemon(*LIGHT, "--set", "queue.enabled=false").start()
     with daemon.client() as client:
         assert client.status()["queue"]["persistent"] is False
-        learned = client.enqueue("build the service", attempt="boom").id
+        learned = client.enqueue("build the service", attempt="the disk controller went away").id
         wait_for(lambda: client.history()["history"])
-        waiting = [client.enqueue(f"step {n}", attempt="boom").id for n in range(20)]
+        waiting = [
+            client.enqueue(f"step {n}", attempt="the disk controller went away").id
+            for n in range(20)
+        ]
     daemon.kill()
     daemon.start()
     with daemon.client() as client:
@@ -379,7 +390,7 @@ def test_nothing_is_stored_without_persist(new_daemon: Any, wait_for: Any) -> No
     """Without persist a lesson is logged, the job ends as skipped, and no lesson is stored."""
     daemon = new_daemon(*LIGHT, "--set", "persist=false").start()
     with daemon.client() as client:
-        client.enqueue("build the service", attempt="boom")
+        client.enqueue("build the service", attempt="the disk controller went away")
         (entry,) = wait_for(lambda: client.history()["history"])
         assert client.remember("always run make generate first").new is False
         assert ("skipped", None, 0) == (

@@ -361,9 +361,9 @@ def test_failure_is_reported(fake: Fake) -> None:
 
 
 def test_task_defaults_to_the_command(fake: Fake) -> None:
-    """Without a task the command's own text is the task."""
+    """Without a task it is the command and what went wrong, which tells it from its kin."""
     finish([*asking(fake), "false"])
-    assert "Run `false`" == fake.params("enqueue")["task"]
+    assert "false: exit status 1" == fake.params("enqueue")["task"]
 
 
 def test_known_lessons_are_told(fake: Fake) -> None:

@@ -150,3 +150,33 @@ def test_any_report_gives_a_lesson_or_a_reason(
     assert 2 <= len(found.tags) <= 5
     assert len(found.tags) == len(set(found.tags))
     assert all(tag and not re.search(r"\s", tag) for tag in found.tags)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "outcome"),
+    [("ran `false`\n", "ERROR: exit status 1"), ("hi", "ERROR: 1"), ("", "exited with code 3")],
+)
+def test_a_report_that_says_nothing_teaches_nothing(attempt: str, outcome: str) -> None:
+    """A lesson of a bare exit code would be recalled for every other failure."""
+    assert isinstance(distil(LessonRequest("build it", attempt, outcome), "s"), Skipped)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "outcome", "mistake"),
+    [
+        (
+            "ran `docker push x`\ndenied: access to the resource is denied",
+            "ERROR: exit status 1",
+            "denied: access to the resource is denied",
+        ),
+        (
+            "x",
+            "ERROR: the policy engine refused the release",
+            "the policy engine refused the release",
+        ),
+    ],
+)
+def test_an_unknown_failure_keeps_its_own_words(attempt: str, outcome: str, mistake: str) -> None:
+    """Where no rule knows the failure, the more telling of output and outcome is the mistake."""
+    draft = distil(LessonRequest("ship it", attempt, outcome), "s")
+    assert mistake == getattr(draft, "mistake", draft)
