@@ -56,5 +56,13 @@ def find_address(
 
 
 def workspace_of(workspace: str | os.PathLike[str] | None) -> str:
-    """Return the workspace to report as: the given one, else the project of this folder."""
-    return os.fspath(workspace) if workspace is not None else str(find_workspace(Path.cwd()))
+    """Return the workspace to report as: the given one, else the project of this folder.
+
+    A folder that was deleted under us belongs to no project: "".
+    """
+    if workspace is not None:
+        return os.fspath(workspace)
+    try:
+        return str(find_workspace(Path.cwd()))
+    except FileNotFoundError:
+        return ""

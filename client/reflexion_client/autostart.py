@@ -63,9 +63,17 @@ def start(
     Raises:
         DaemonUnreachable: it could not be started; the message quotes its log.
     """
-    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     deadline = time.monotonic() + timeout_s
-    with (state_dir / "start.lock").open("w") as lock:
+    try:
+        state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opened = (state_dir / "start.lock").open("w")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise DaemonNotStarted(
+            f"no daemon runs, and the state folder {state_dir} cannot be used ({why}): "
+            "choose another one (REFLEXIOND_STATE_DIR, --state-dir)"
+        ) from error
+    with opened as lock:
         # Those who wait for the lock are waiting for the daemon itself.
         while True:
             try:
@@ -107,6 +115,7 @@ def _spawn(
         time.sleep(_RETRY_S)
     if child.poll() is None:
         child.returncode = 0
+        raise DaemonNotStarted("the daemon was started and does not answer yet: try again")
     raise DaemonNotStarted(f"the daemon did not start: {_said(log_path, start_of_log)}")
 
 

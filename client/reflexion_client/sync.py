@@ -20,6 +20,8 @@ Json = dict[str, Any]
 
 CONNECT_TIMEOUT_S = 1.0
 CALL_TIMEOUT_S = 10.0
+_FOR_EVER_S = 1_000_000.0
+"""Longer deadlines mean no deadline, and would overflow the system's timers."""
 
 
 class Client:
@@ -84,6 +86,7 @@ class Client:
             RemoteError: the daemon refused, see the tree in errors.py.
         """
         timeout_s = self._call_timeout_s if timeout_s is None else timeout_s
+        timeout_s = min(timeout_s, _FOR_EVER_S)
         deadline = time.monotonic() + timeout_s
         # Time spent waiting for another thread's call counts against this one's deadline.
         if not self._lock.acquire(timeout=max(timeout_s, 0)):
@@ -125,7 +128,12 @@ class Client:
             from .autostart import start  # noqa: PLC0415 - rarely needed
 
             address = self.address
-            path = start(address.state_dir, address.socket, arguments=address.arguments())
+            path = start(
+                address.state_dir,
+                address.socket,
+                arguments=address.arguments(),
+                timeout_s=max(deadline - time.monotonic(), 0.0),
+            )
             try:
                 return _Connection(os.fspath(path), self._connect_timeout_s)
             except OSError as again:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgpack
 
-from .errors import ProtocolError, RemoteError
+from .errors import BadParams, ProtocolError, RemoteError, TooLarge
 
 T = TypeVar("T", bound=Sized)
 
@@ -94,8 +94,23 @@ def _pack(message: object) -> bytes:
 
 
 def encode_request(request_id: int, method: str, params: dict[str, Any]) -> bytes:
-    """Return the bytes of a request. `request_id` is an unsigned 32-bit number."""
-    return _pack([REQUEST, request_id, method, [params]])
+    """Return the bytes of a request. `request_id` is an unsigned 32-bit number.
+
+    Raises:
+        TooLarge: no daemon would read it; sent, it would only break the connection.
+        BadParams: a value that MessagePack cannot carry.
+    """
+    try:
+        frame = _pack([REQUEST, request_id, method, [params]])
+    except (TypeError, OverflowError) as error:
+        raise BadParams(f"{method}: a parameter cannot be sent: {error}") from error
+    if len(frame) > MAX_FRAME_BYTES:
+        raise TooLarge(
+            f"{method}: the message is {len(frame)} bytes, the limit is {MAX_FRAME_BYTES}: "
+            "send the end of the output, where the error stands",
+            {"limit_bytes": MAX_FRAME_BYTES, "size_bytes": len(frame)},
+        )
+    return frame
 
 
 def encode_result(request_id: int, result: object) -> bytes:

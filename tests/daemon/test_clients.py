@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -23,6 +25,7 @@ from reflexion_client import (
     ConnectionLost,
     DaemonUnreachable,
     ReflexionError,
+    RemoteError,
     derive_job_id,
 )
 
@@ -338,3 +341,43 @@ def test_autostart_finds_the_daemon_that_runs(light: Any) -> None:
     with light.client(autostart=True) as client:
         assert light.pid == client.ping()["pid"]
     assert not (light.state_dir / "reflexiond.log").exists()
+
+
+def test_a_deadline_holds_while_a_daemon_is_started(tmp_path: Path) -> None:
+    """Autostart waits no longer than the call may take, and says that the daemon is coming."""
+    state = tmp_path / "state"
+    state.mkdir()
+    with (state / "start.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with Client(state_dir=state, autostart=True) as client:
+            started = time.monotonic()
+            with pytest.raises(DaemonUnreachable, match="another process has been starting"):
+                client.recall("x", timeout_s=0.05)
+            assert time.monotonic() - started < 5
+
+
+def test_an_unusable_state_folder_is_a_typed_error(tmp_path: Path) -> None:
+    """A tool that catches ReflexionError catches this too."""
+    (tmp_path / "file").write_text("in the way")
+    client = Client(state_dir=tmp_path / "file", autostart=True)
+    with client, pytest.raises(DaemonUnreachable, match="cannot be used"):
+        client.ping()
+
+
+def test_a_deleted_folder_is_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent whose folder was removed can still make a client."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "" == Client(state_dir=tmp_path).workspace
+
+
+def test_what_cannot_be_sent_is_told_and_breaks_nothing(light: Any) -> None:
+    """Too large, or no value of MessagePack: a typed error, and the connection goes on."""
+    with light.client() as client:
+        with pytest.raises(RemoteError, match="the limit is"):
+            client.enqueue("x", attempt="a" * 20_000_000)
+        with pytest.raises(RemoteError, match="cannot be sent"):
+            client.recall("x", limit=10**30)
+        assert light.pid == client.ping()["pid"]
