@@ -76,7 +76,7 @@ def private_environment(folder: Path) -> dict[str, str]:
     env["REFLEXIOND_STATE_DIR"] = str(folder / "state")
     env["PATH"] = f"{BIN}{os.pathsep}{env.get('PATH', '')}"
     env["PYTHONDONTWRITEBYTECODE"] = "1"
-    env["PYTEST_ADDOPTS"] = "-p no:cacheprovider"
+    env["PYTEST_ADDOPTS"] = "-p no:cacheprovider -p no:asyncio"
     env["COLUMNS"] = "100"
     return env
 

@@ -232,7 +232,7 @@ def _publish_problem(bus: Bus, problem: str) -> None:
 
 
 def run(settings: Settings) -> None:
-    """Run a daemon in the foreground until SIGTERM, SIGINT or a `shutdown` call."""
+    """Run a daemon in the foreground until SIGTERM, SIGINT, SIGHUP or a `shutdown` call."""
     os.umask(0o077)
     # Every path is absolute by now; a daemon should not hold on to somebody's folder.
     os.chdir("/")
@@ -241,7 +241,8 @@ def run(settings: Settings) -> None:
     async def main() -> None:
         daemon = Daemon(settings)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        # SIGHUP: the terminal of a daemon in the foreground was closed.
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, daemon.stop)
         await daemon.run()
 

@@ -399,3 +399,12 @@ def test_nothing_is_stored_without_persist(new_daemon: Any, wait_for: Any) -> No
             client.lessons()["total"],
         )
     assert "LESSON: build the service" in daemon.log
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_other_signals_stop_in_good_order(daemon: Any, number: int) -> None:
+    """Ctrl-C and a closed terminal drain as SIGTERM does: exit code 0, nothing announced."""
+    daemon.process.send_signal(number)
+    assert 0 == daemon.process.wait(40)
+    assert not (daemon.state_dir / "daemon.json").exists()
+    assert not daemon.socket.exists()

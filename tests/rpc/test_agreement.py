@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from reflexion_client import AsyncClient, Client, verbs, wire
-from reflexion_client.errors import REMOTE_ERRORS, from_wire
+from reflexion_client.errors import REMOTE_ERRORS, BadParams, from_wire
 from reflexiond.rpc.methods import METHODS
 from reflexiond.rpc.server import (
     MAX_ANSWERING,
@@ -108,3 +108,12 @@ def test_every_code_reaches_the_caller_as_its_class(code: str) -> None:
     assert isinstance(message, wire.Response)
     found = from_wire(message.error)
     assert (kind, "why", {"n": 1}) == (type(found), str(found), found.data)
+
+
+def test_one_dead_job_or_all_of_them(daemon: Any) -> None:
+    """A call that names a job and all of them is refused: it must not purge what was not meant."""
+    with daemon.client() as client:
+        for method in ("jobs.purge", "jobs.retry"):
+            call = verbs.Call(method, {"id": "abc", "all": True}, dict)
+            with pytest.raises(BadParams, match="not both"):
+                client.perform(call)

@@ -110,6 +110,8 @@ async def _each_dead(
 ) -> list[JobId]:
     """Act on the one dead job that is named, or on all that are dead now."""
     if params.flag("all", default=False):
+        if params.text("id", ""):
+            raise BadParams("give either `id` or `all`, not both")
         ids: list[JobId] = []
         dead = (await services.store.counts()).dead
         # Jobs that die again meanwhile are not acted on twice.
