@@ -16,7 +16,8 @@ _UNSURE = 0.2  # nothing in the text tells what happened
 _VAGUE = 0.3  # it failed, and nothing tells why
 
 _PLACE = re.compile(r"(?P<place>[\w./\\-]+\.\w+(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|:\[\d+,\d+\]))")
-_QUOTED = re.compile(r"['\"`‘“«»](?P<what>[^'\"`‘’“”«»\n]{1,80})['\"`’”«»]")  # noqa: RUF001
+# An apostrophe inside a word ("can't") opens no quotation.
+_QUOTED = re.compile(r"(?<![A-Za-z])['\"`‘“«»](?P<what>[^'\"`‘’“”«»\n]{1,80})['\"`’”«»]")  # noqa: RUF001
 _PATH = re.compile(r"(?<![\w:/.])(?P<what>(?:[\w.~-]{0,60}/)[^\s:'\"]{0,100}[^\s:'\".,])")
 _TEST = re.compile(r"(?P<test>(?!\d+ )[^\s:].{0,100}?): \S")
 _FRAME = re.compile(r'(?:E )?\s+File "(?P<file>[^"]+)", line (?P<line>\d+)')
