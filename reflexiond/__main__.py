@@ -10,7 +10,13 @@ from pathlib import Path
 
 from reflexion_client import __version__
 from reflexion_client.errors import ConfigError, ReflexionError
-from reflexiond.errors import EXIT_CONFIG, StartupError
+from reflexiond.errors import (
+    EXIT_CONFIG,
+    DatabaseError,
+    StartupError,
+    StateFolderError,
+    StoreFailed,
+)
 
 EXIT_BUG = 70
 
@@ -78,8 +84,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, EXIT_CONFIG)
     except StartupError as error:
         return _fail(error, error.exit_code)
+    except StoreFailed as error:
+        return _fail(error, DatabaseError.exit_code)
     except ReflexionError as error:
         return _fail(error, EXIT_BUG)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return _fail(
+            StateFolderError(
+                f"the state folder or the socket cannot be used: {error.strerror or error}{where}; "
+                "mend that, or choose another --state-dir"
+            ),
+            StateFolderError.exit_code,
+        )
     return 0
 
 

@@ -47,6 +47,8 @@ log = logging.getLogger("reflexiond")
 
 SWITCH_S = 0.0005
 """How long a computing thread may keep the others waiting: reports come before lessons."""
+GUARD_S = 10.0
+"""How often to look whether the state folder is still ours."""
 REPLY_GRACE_S = 2.0
 """How long calls under way may take to be answered once the queue is drained."""
 
@@ -80,14 +82,16 @@ class Daemon:
         state_dir = prepare_state_dir(settings.state_dir)
         raise_file_limit()
         async with AsyncExitStack() as stack:
-            stack.enter_context(StateLock(state_dir))
+            lock = stack.enter_context(StateLock(state_dir))
             store = await SqliteStore.open(
                 state_dir / DATABASE_NAME, volatile_queue=not settings.queue_enabled
             )
             stack.push_async_callback(store.close)
-            await self._serve(stack, state_dir, store)
+            await self._serve(stack, state_dir, store, lock)
 
-    async def _serve(self, stack: AsyncExitStack, state_dir: Path, store: SqliteStore) -> None:
+    async def _serve(
+        self, stack: AsyncExitStack, state_dir: Path, store: SqliteStore, lock: StateLock
+    ) -> None:
         settings, clock = self._settings, self._clock
         bus, counters = Bus(), Counters()
         bus.subscribe(counters.count)
@@ -180,11 +184,12 @@ class Daemon:
             prompt=PROMPT,
         )
         listener = bind(path)
-        stack.callback(withdraw, state_dir, path)
+        stack.callback(_withdraw_ours, lock, state_dir, path)
         await server.start(listener)
         announce(state_dir, path, identity.boot_id, identity.version)
         workers.start()
         housekeeper.start()
+        guard = asyncio.create_task(self._guard(lock, state_dir), name="guard")
         log.info("ready: pid %d, socket %s", identity.pid, path)
         self.ready.set()
         try:
@@ -192,11 +197,25 @@ class Daemon:
         finally:
             self._draining = True
             log.info("draining")
+            guard.cancel()
             admissions.close()
             await housekeeper.stop()
             await workers.stop(settings.drain_timeout_ns / SECOND_NS)
             await server.stop(REPLY_GRACE_S)
             log.info("stopped")
+
+    async def _guard(self, lock: StateLock, state_dir: Path) -> None:
+        """Stop when the state folder is gone: a report taken now would be lost."""
+        while lock.is_in_place():  # noqa: ASYNC110 - nobody tells of a deleted folder
+            await asyncio.sleep(GUARD_S)
+        log.error("the state folder %s was deleted or replaced: stopping", state_dir)
+        self.stop()
+
+
+def _withdraw_ours(lock: StateLock, state_dir: Path, path: Path) -> None:
+    """Remove socket and record. In a folder that was replaced, they are another daemon's."""
+    if lock.is_in_place():
+        withdraw(state_dir, path)
 
 
 def _handler(method: Method, services: Services) -> Handler:

@@ -155,7 +155,7 @@ SETTINGS: tuple[Setting, ...] = (
         "3",
         "How many lessons a recall returns at most.",
         minimum=1,
-        maximum=100,
+        maximum=20,
     ),
     Setting(
         "recall.floor",

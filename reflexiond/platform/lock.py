@@ -21,8 +21,8 @@ class StateLock:
     """
 
     def __init__(self, state_dir: Path) -> None:
-        path = state_dir / LOCK_NAME
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._path = state_dir / LOCK_NAME
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -45,6 +45,19 @@ class StateLock:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+    def is_in_place(self) -> bool:
+        """Return whether the lock's file is still the one in the state folder.
+
+        A folder that was deleted, or deleted and made anew, is not ours any more: what is
+        written goes to files that nobody will find.
+        """
+        ours = os.fstat(self._fd)
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return (ours.st_dev, ours.st_ino) == (found.st_dev, found.st_ino)
 
     def release(self) -> None:
         """Let go of the state folder. The file stays: deleting it would let two hold it."""

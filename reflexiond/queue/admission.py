@@ -160,7 +160,7 @@ def _check(request: LessonRequest) -> None:
     texts = (request.task, request.attempt, request.outcome, request.trigger)
     if not any(text.strip() for text in texts[:3]):
         raise BadParams("a report needs a task, an attempt or an outcome; all three are empty")
-    # Characters are never more than bytes: most reports need no encoding to be let through.
+    # A character takes four bytes at the most: few reports need encoding to be let through.
     if sum(map(len, texts)) * 4 > MAX_REPORT_BYTES:
         size = sum(len(text.encode("utf-8", "replace")) for text in texts)
         if size > MAX_REPORT_BYTES:

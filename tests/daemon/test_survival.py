@@ -408,3 +408,14 @@ def test_other_signals_stop_in_good_order(daemon: Any, number: int) -> None:
     assert 0 == daemon.process.wait(40)
     assert not (daemon.state_dir / "daemon.json").exists()
     assert not daemon.socket.exists()
+
+
+def test_a_daemon_whose_folder_was_deleted_stops(new_daemon: Any, wait_for: Any) -> None:
+    """It would acknowledge reports into files that nobody finds; a new daemon's are not touched."""
+    first = new_daemon(*LIGHT).start()
+    shutil.rmtree(first.state_dir)
+    second = new_daemon(*LIGHT).start()
+    assert 0 == first.process.wait(40)
+    assert "was deleted or replaced" in first.log
+    with second.client() as client:
+        assert second.pid == client.ping()["pid"]

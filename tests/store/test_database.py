@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from reflexiond.errors import StoreFailed
+from reflexiond.store.sqlite import driver as sqlite
 from reflexiond.store.sqlite.database import Database
 
 
@@ -96,3 +97,22 @@ async def test_after_the_close_writes_are_refused(tmp_path: Path) -> None:
     second = await Database.open(tmp_path / "again.db")
     assert [7] == await rows(second)
     await second.close()
+
+
+async def test_what_waits_when_the_disk_fails_is_refused(database: Database) -> None:
+    """After a failed sync nothing is acknowledged, though the next commit might work."""
+
+    def fail(conn: Any) -> None:
+        error = sqlite.load().OperationalError("disk I/O error")
+        error.sqlite_errorname = "SQLITE_IOERR_FSYNC"
+        raise error
+
+    first = asyncio.create_task(database.write(fail))
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(database.write(insert(n))) for n in range(3)]
+    answers = await asyncio.gather(first, *waiting, return_exceptions=True)
+    assert ["StoreFailed"] * 4 == [type(answer).__name__ for answer in answers]
+    assert [] == await rows(database)
+    assert "restart the daemon" in database.problem
+    with pytest.raises(StoreFailed):
+        await database.write(insert(9))

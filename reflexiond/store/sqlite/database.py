@@ -174,6 +174,9 @@ class Database:
             while self._waiting:
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
                 try:
+                    if self._broken:
+                        # These were waiting when the disk failed: a commit might even work.
+                        raise StoreFailed(self.problem, full=False)  # noqa: TRY301
                     fns = [fn for fn, _, _ in batch]
                     synced = any(synced for _, synced, _ in batch)
                     wrote, results = await _run(self._writer, partial(_transact, fns, synced))
